@@ -1,0 +1,73 @@
+"""`manifest.json`: what kind of artifact a folder is, its version, its contents and their checksums."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from .atomic import new_file
+from .errors import ArtifactError
+
+NAME = "manifest.json"
+
+
+def sha256(path: Path) -> str:
+    """Returns the SHA-256 of a file's bytes, in hexadecimal."""
+    with path.open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+def write_manifest(directory: Path, *, kind: str, version: int, body: Mapping[str, Any]) -> None:
+    """Writes `manifest.json` over all files that lie in `directory` by now.
+
+    Args:
+        directory: the artifact's folder, complete but for the manifest.
+        kind: what the artifact is, such as `geokfp.partitions`.
+        version: version of the folder's layout.
+        body: what the kind has to say, as JSON.
+    """
+    files = {
+        path.relative_to(directory).as_posix(): sha256(path)
+        for path in sorted(directory.rglob("*"))
+        if path.is_file() and path.name != NAME
+    }
+    document = {"kind": kind, "version": version, **body, "files": files}
+    with new_file(directory / NAME) as temporary:
+        temporary.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+
+
+def read_manifest(directory: Path, *, kind: str, version: int, verify: bool = True) -> dict[str, Any]:
+    """Reads a manifest and holds the folder against it.
+
+    Args:
+        directory: the artifact's folder.
+        kind: the kind that is needed.
+        version: the layout version that this code reads.
+        verify: compare the checksum of each file; without it only their presence.
+
+    Returns:
+        The whole document, with the keys of `body` and `files`.
+
+    Raises:
+        ArtifactError: no manifest, another kind or version, a file missing or altered.
+    """
+    path = Path(directory) / NAME
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ArtifactError(f"{path}: no such file; a {kind} artifact is needed") from error
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ArtifactError(f"{path}: not JSON ({error})") from error
+    if not isinstance(document, dict) or document.get("kind") != kind:
+        found = document.get("kind") if isinstance(document, dict) else type(document).__name__
+        raise ArtifactError(f"{path}: kind is {found!r}, {kind!r} is needed")
+    if document.get("version") != version:
+        raise ArtifactError(f"{path}: {kind} version {document.get('version')!r}, this release reads {version}")
+    for name, checksum in document["files"].items():
+        file = Path(directory) / name
+        if not file.is_file():
+            raise ArtifactError(f"{file}: listed in {NAME} but missing")
+        if verify and sha256(file) != checksum:
+            raise ArtifactError(f"{file}: checksum differs from {NAME}; the file was altered or cut short")
+    return document
