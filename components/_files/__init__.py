@@ -5,7 +5,7 @@ Knows nothing of graphs or models.
 Errors::
 
     ValueError
-    └── InputError          something that the user gave is wrong; one line says what, where and what is allowed
+    └── InputError          what the user gave is wrong; one line says what, where and what is allowed
         └── ArtifactError   an artifact is missing a file, was altered, or has another kind or version
 """
 

@@ -63,7 +63,9 @@ def read_manifest(directory: Path, *, kind: str, version: int, verify: bool = Tr
         found = document.get("kind") if isinstance(document, dict) else type(document).__name__
         raise ArtifactError(f"{path}: kind is {found!r}, {kind!r} is needed")
     if document.get("version") != version:
-        raise ArtifactError(f"{path}: {kind} version {document.get('version')!r}, this release reads {version}")
+        raise ArtifactError(
+            f"{path}: {kind} version {document.get('version')!r}, this release reads {version}"
+        )
     for name, checksum in document["files"].items():
         file = Path(directory) / name
         if not file.is_file():
