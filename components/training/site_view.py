@@ -1,0 +1,151 @@
+"""A trainer's view of its site: batches of its own part's nodes, with neighbours and features from all parts.
+
+Knows nothing of models and optimisers.
+"""
+
+import atexit
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import dgl
+import dgl.distributed
+import torch
+from dgl.dataloading import NeighborSampler
+from dgl.distributed import dist_context
+from torch import Tensor
+
+from . import one_host
+from .config import TrainingConfig
+from .loop import Batch
+from .message_passing import IN_DEGREE
+from .site import SitePlace
+
+FEATURES = "features"
+LABELS = "labels"
+MASKS = {"train": "train_mask", "validation": "validation_mask", "test": "test_mask"}
+SAMPLER_TIMEOUT_S = 300.0
+"""How long a trainer waits for one batch of its samplers."""
+CACHE_BYTES = 128 << 20
+"""Validation batches are kept between epochs when they take no more than this in a worker."""
+
+
+def open_site(argument: str, config: TrainingConfig) -> "SiteView":
+    """Joins this process to its site; called once in a trainer, before torch.distributed is set up.
+
+    Args:
+        argument: the trainer's first argument, a `SitePlace`.
+        config: how to batch and sample.
+    """
+    place = SitePlace.from_argument(argument)
+    torch.set_num_threads(1)
+    dgl.utils.set_num_threads(1)
+    one_host.apply(place.machine, place.shared_memory_prefix)
+    dgl.distributed.initialize(place.ip_config)
+    # It would wait for the other trainers when this one has failed; `close` leaves in order.
+    atexit.unregister(dist_context.exit_client)
+    return SiteView(place, config)
+
+
+class SiteView:
+    """What a trainer sees of its site. All methods but `fetch` take and give DGL's ids of the site.
+
+    Args:
+        place: where this trainer stands.
+        config: how to batch and sample.
+
+    Attributes:
+        graph: the `DistGraph` of the whole site.
+        start, stop: the ids of this trainer's own part are `start <= id < stop`.
+        labels: of the own part, int64 [stop - start]; -1 for none.
+    """
+
+    def __init__(self, place: SitePlace, config: TrainingConfig):
+        self.place = place
+        self._config = config
+        self.graph = dgl.distributed.DistGraph(place.graph_name)
+        own = self.graph.get_partition_book().partid2nids(place.machine)
+        self.start, self.stop = int(own[0]), int(own[-1]) + 1
+        self.labels = self.graph.ndata[LABELS][own]
+        self.masks = {split: self._mask(name, own) for split, name in MASKS.items()}
+        self.num_train = int(self.masks["train"].sum())
+        self._loader: Any = None
+        self._validation: list[Batch] | None = None
+        dgl.seed(config.seed + 1 + place.machine)
+
+    def _mask(self, name: str, own: Tensor) -> Tensor:
+        return (self.graph.ndata[name][own] != 0) & (self.labels >= 0)
+
+    def nodes_of(self, split: str) -> Tensor:
+        """Returns the own part's nodes of a split (`train`, `validation`, `test`), int64 ids."""
+        return torch.nonzero(self.masks[split]).flatten() + self.start
+
+    def features(self, nodes: Tensor) -> Tensor:
+        """Returns the features of any nodes of the site, float32 [n, num_features]."""
+        return torch.as_tensor(self.graph.ndata[FEATURES][nodes])
+
+    def set_in_degrees(self, blocks: list[Any], nodes: Tensor) -> None:
+        """Sets `srcdata["in_degree"]` of all blocks; `nodes` are the sources of the first."""
+        degrees = self.graph.ndata[IN_DEGREE][nodes]
+        for block in blocks:
+            # The sources of each block are the destinations of the one before it, its first sources.
+            block.srcdata[IN_DEGREE] = degrees[: block.num_src_nodes()]
+
+    def train_batches(self) -> Iterator[Batch]:
+        """Yields one epoch of this trainer's training nodes, shuffled, with sampled neighbours."""
+        if self.num_train == 0:
+            return
+        if self._loader is None:
+            self._loader = dgl.dataloading.DistNodeDataLoader(
+                self.graph,
+                self.nodes_of("train"),
+                NeighborSampler(self._config.layer_fan_outs),
+                batch_size=self._config.batch_size,
+                shuffle=True,
+                drop_last=False,
+            )
+            # DGL waits half an hour for a sampler that has died.
+            take = partial(self._loader._get_data_from_result_queue, timeout=SAMPLER_TIMEOUT_S)
+            self._loader._get_data_from_result_queue = take
+        for inputs, seeds, blocks in self._loader:
+            yield self._batch(inputs, seeds, blocks)
+
+    def validation_batches(self) -> Iterator[Batch]:
+        """Yields this trainer's validation nodes with all their neighbours, in order."""
+        if self._validation is not None:
+            yield from self._validation
+            return
+        kept: list[Batch] | None = []
+        num_bytes = 0
+        sampler = NeighborSampler([-1] * self._config.num_layers)
+        for seeds in self.nodes_of("validation").split(self._config.batch_size):
+            batch = self._batch(*sampler.sample_blocks(self.graph, seeds))
+            num_bytes += batch.features.nbytes
+            if kept is not None:
+                kept = [*kept, batch] if num_bytes <= CACHE_BYTES else None
+            yield batch
+        self._validation = kept
+
+    def one_hop(self, nodes: Tensor) -> tuple[Any, Tensor]:
+        """Returns the block of all in-neighbours of `nodes`, and the ids of its sources."""
+        inputs, _, blocks = NeighborSampler([-1]).sample_blocks(self.graph, nodes)
+        self.set_in_degrees(blocks, inputs)
+        return blocks[0], inputs
+
+    def whole_neighbourhood(self, nodes: Tensor, num_layers: int) -> Batch:
+        """Returns a batch of any own nodes with all their neighbours up to `num_layers` hops."""
+        return self._batch(*NeighborSampler([-1] * num_layers).sample_blocks(self.graph, nodes))
+
+    def _batch(self, inputs: Tensor, seeds: Tensor, blocks: list[Any]) -> Batch:
+        self.set_in_degrees(blocks, inputs)
+        return Batch(blocks=blocks, features=self.features(inputs), labels=self.labels[seeds - self.start])
+
+    def barrier(self) -> None:
+        """Waits until all trainers of the site have come here."""
+        self.graph.barrier()
+
+    def close(self) -> None:
+        """Leaves the site in order: waits for the other trainers, then ends samplers and servers."""
+        self._loader = None
+        self._validation = None
+        dist_context.exit_client()
