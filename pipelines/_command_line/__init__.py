@@ -1,1 +1,69 @@
-"""Placeholder."""
+"""The `geokfp` command: list, run and compile pipelines, and a demonstration.
+
+One file a sub-command; each says in its help what it does and gives an example. Nothing here imports an
+engine (torch, dgl, mxnet), and kfp only where a pipeline is compiled or run.
+"""
+
+import sys
+import traceback
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from .compile_command import compile_pipelines
+from .demo_command import demo
+from .errors import CommandError
+from .list_command import list_pipelines
+from .run_command import run
+
+app = typer.Typer(
+    name="geokfp",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("list")(list_pipelines)
+app.command("run")(run)
+app.command("compile")(compile_pipelines)
+app.command("demo")(demo)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"geokfp {version('geokfp')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _geokfp(
+    show_version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Graph learning beyond one machine and one data centre, as Kubeflow pipelines.
+
+    Example: `geokfp demo --output demo`
+    """
+
+
+def main() -> None:
+    """Runs the command; the process ends with 0 done, 1 failed, 2 bad usage, 130 interrupted."""
+    try:
+        app()
+    except CommandError as error:
+        print(f"geokfp: {error}", file=sys.stderr)  # noqa: T201
+        sys.exit(error.exit_status)
+    except KeyboardInterrupt:
+        print("geokfp: interrupted", file=sys.stderr)  # noqa: T201
+        sys.exit(130)
+    except Exception as error:  # noqa: BLE001  the process's main: logged, and a code that is not 0
+        if "--verbose" in sys.argv:
+            traceback.print_exc()
+        print(f"geokfp: {type(error).__name__}: {error} (--verbose shows where)", file=sys.stderr)  # noqa: T201
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

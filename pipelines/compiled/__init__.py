@@ -1,1 +1,1 @@
-"""Placeholder."""
+"""The built-in pipelines as compiled packages; a test holds them against the code."""

@@ -1,1 +1,1 @@
-"""Placeholder."""
+"""One site, then all: `ingest_graph >> partition_graph >> train_gnn >> geo_train_gnn >> export_model`."""

@@ -1,0 +1,122 @@
+"""`geokfp compile`: writes pipelines as packages to upload, or as Kubernetes manifests."""
+
+import os
+import re
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from .. import PIPELINES, load_pipeline
+from .completion import complete_pipeline
+from .errors import UsageError
+from .package import read_package, resolve
+
+_PREFIX = re.compile(r"[a-z0-9][a-z0-9._:/-]*", re.IGNORECASE)
+
+
+def compile_pipelines(
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the files.")],
+    pipelines: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[PIPELINE]...",
+            help="Built-in pipelines, or paths of compiled .yaml files.",
+            autocompletion=complete_pipeline,
+            show_default=False,
+        ),
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="All built-in pipelines.")] = False,
+    image_prefix: Annotated[
+        str,
+        typer.Option(
+            metavar="P", help="Registry (and folder) of the images, such as `registry.example.com/team`."
+        ),
+    ] = "",
+    kubernetes_manifests: Annotated[
+        bool,
+        typer.Option(
+            "--kubernetes-manifests",
+            help="Write Pipeline and PipelineVersion objects for `kubectl apply`, not packages to upload.",
+        ),
+    ] = False,
+) -> None:
+    """Compile pipelines for a Kubeflow Pipelines installation.
+
+    Example: `geokfp compile --all --image-prefix registry.example.com/team --output packages`
+    """
+    names = [*(pipelines or []), *(PIPELINES if every else ())]
+    if not names:
+        raise UsageError("nothing to compile: name a pipeline, or give --all")
+    if image_prefix and not _PREFIX.fullmatch(image_prefix):
+        raise UsageError(
+            f"--image-prefix {image_prefix}: a registry and folder such as localhost:5000/team is needed"
+        )
+    components = [_load(name) for name in dict.fromkeys(names)]
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"--output {output}: {error.strerror}") from error
+    for component in components:
+        if image_prefix:
+            prefix_images(component.pipeline_spec, image_prefix.rstrip("/"))
+        path = output / f"{component.pipeline_spec.pipeline_info.name.replace('-', '_')}.yaml"
+        write_package(component, path, kubernetes_manifests=kubernetes_manifests)
+        typer.echo(path)
+
+
+def _load(name: str) -> Any:
+    if name in PIPELINES:
+        return load_pipeline(name)
+    from kfp import components
+
+    return components.load_component_from_file(str(read_package(resolve(name)).path))
+
+
+def prefix_images(spec: Any, prefix: str) -> None:
+    """Puts `prefix/` before the images of this package in a compiled pipeline; others stay.
+
+    Args:
+        spec: kfp's PipelineSpec, changed in place.
+        prefix: a registry and folder, without a slash at the end.
+    """
+    for executor in spec.deployment_spec["executors"].values():
+        if "container" in executor and executor["container"]["image"].startswith("geokfp-"):
+            executor["container"]["image"] = f"{prefix}/{executor['container']['image']}"
+
+
+def write_package(component: Any, path: Path, *, kubernetes_manifests: bool = False) -> None:
+    """Writes a pipeline's compiled YAML, whole or not at all.
+
+    Args:
+        component: a pipeline, from code or loaded from YAML.
+        path: the file to write.
+        kubernetes_manifests: write Kubernetes objects in place of a package.
+    """
+    from kfp.compiler import Compiler
+    from kfp.compiler.compiler_utils import KubernetesManifestOptions
+
+    info = component.pipeline_spec.pipeline_info
+    options = KubernetesManifestOptions(
+        pipeline_name=info.name,
+        pipeline_display_name=info.display_name or info.name,
+        pipeline_version_name=f"{info.name}-{_version()}",
+        pipeline_version_display_name=_version(),
+        include_pipeline_manifest=True,
+    )
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.stem}-") as folder:
+        temporary = Path(folder) / path.name
+        Compiler().compile(
+            component,
+            str(temporary),
+            kubernetes_manifest_format=kubernetes_manifests,
+            kubernetes_manifest_options=options if kubernetes_manifests else None,
+        )
+        os.replace(temporary, path)
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return version("geokfp")

@@ -1,0 +1,33 @@
+"""Why a run failed, in one line."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from .results import find_run_folder
+
+
+def describe_failure(pipeline_root: Path, seconds: Mapping[str, float], log: Path) -> str:
+    """Returns the step that failed and the cause that it recorded.
+
+    Args:
+        pipeline_root: kfp.local's folder of the run.
+        seconds: times of the steps that ended, the failed one last.
+        log: where everything printed lies, for a step that recorded nothing.
+    """
+    from geokfp.components._launch import read_failures
+
+    run_folder = find_run_folder(pipeline_root)
+    failures = read_failures(run_folder) if run_folder else []
+    if failures:
+        failure = failures[-1]
+        who = f"{failure.step} ({failure.replica})" if failure.replica else failure.step
+        return f"{who} failed: {_one_line(failure.cause)}"
+    step = list(seconds)[-1] if seconds else "the run"
+    lines = [line.strip() for line in log.read_text(encoding="utf-8").splitlines()]
+    told = [line for line in lines if line.partition(":")[0].endswith(("Error", "Exception"))]
+    why = told[-1] if told else "it did not say why"
+    return f"{step} failed: {_one_line(why)}; see {log}"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,78 @@
+"""A process of its own that runs one compiled pipeline with `kfp.local`, every step as a subprocess.
+
+Started by `supervision.py`, with its request as JSON on stdin. What kfp and the steps print goes to stdout,
+where the supervisor reads it. Nothing outlives this process: when it is told to end, or its parent is gone,
+it ends all that it started.
+"""
+
+import ctypes
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+_PR_SET_PDEATHSIG = 1
+
+
+def end_with_parent() -> None:
+    """Makes SIGTERM, and the parent's death, end the whole process group that this process leads.
+
+    The leader itself stays until its step is gone, so that nothing is left that no one has waited for.
+    """
+
+    def _forward(_signal: int, _frame: object) -> None:
+        signal.signal(signal.SIGTERM, lambda _signal, _frame: None)
+        os.killpg(os.getpid(), signal.SIGTERM)
+
+    signal.signal(signal.SIGTERM, _forward)
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def run_package(package: Path, arguments: dict[str, Any], pipeline_root: Path) -> None:
+    """Runs a compiled pipeline in steps' subprocesses of this Python.
+
+    Args:
+        package: the compiled YAML.
+        arguments: values by parameter.
+        pipeline_root: where kfp.local puts the steps' outputs.
+
+    Raises:
+        RuntimeError: a step failed; kfp names it.
+    """
+    from kfp import components, local
+
+    component: Any = components.load_component_from_file(str(package))
+    _drop_retries(component.pipeline_spec)
+    local.init(
+        runner=local.SubprocessRunner(use_venv=False),
+        pipeline_root=str(pipeline_root),
+        workspace_root=str(
+            pipeline_root / "workspace"
+        ),  # kfp's default cannot be used, its path is replaced twice
+    )
+    component(**arguments)
+
+
+def _drop_retries(spec: Any) -> None:
+    """A retry is for a lost pod; here it would only repeat the error, half a minute later."""
+    for dag in (spec.root.dag, *(component.dag for component in spec.components.values())):
+        for task in dag.tasks.values():
+            task.ClearField("retry_policy")
+
+
+def main() -> int:
+    """Reads the request from stdin and runs it; returns the exit status."""
+    end_with_parent()
+    request = json.load(sys.stdin)
+    try:
+        run_package(Path(request["package"]), request["arguments"], Path(request["pipeline_root"]))
+    except RuntimeError as error:  # what kfp raises when a step has failed; the step said why
+        print(error, flush=True)  # noqa: T201
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

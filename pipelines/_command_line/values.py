@@ -1,0 +1,105 @@
+"""Parameter values: from the command line and a YAML file to the pipeline's own types.
+
+Knows nothing of what a parameter means.
+"""
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from .errors import UsageError
+from .package import Package, Parameter
+
+_ALLOWED = {
+    "int": "a whole number such as 10",
+    "float": "a number such as 0.01",
+    "str": "text",
+    "bool": "true or false",
+    "list": "a list such as [10, 5]",
+    "dict": "a mapping such as {heads: 4}",
+}
+_BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+def collect(package: Package, assignments: Iterable[str], file: Path | None) -> dict[str, Any]:
+    """Returns the arguments of a run, each in its parameter's type.
+
+    Args:
+        package: the pipeline.
+        assignments: `NAME=VALUE` as typed; they win over the file.
+        file: a YAML mapping of names to values.
+
+    Raises:
+        UsageError: an unknown name, a value of another type, or a parameter that needs a value has none.
+    """
+    values: dict[str, Any] = {}
+    if file is not None:
+        for name, value in _read(file).items():
+            parameter = _parameter(package, str(name), f"{file}: ")
+            values[parameter.name] = _check(parameter, value, f"{file}: ")
+    for assignment in assignments:
+        name, equals, text = assignment.partition("=")
+        if not equals:
+            raise UsageError(f"--param {assignment}: NAME=VALUE is needed")
+        parameter = _parameter(package, name, "--param ")
+        values[parameter.name] = _parse(parameter, text)
+    missing = [p.name for p in package.parameters.values() if p.required and p.name not in values]
+    if missing:
+        raise UsageError(f"{package.path.name}: no value for {', '.join(missing)}; give --param NAME=VALUE")
+    return values
+
+
+def _read(file: Path) -> Mapping[Any, Any]:
+    try:
+        document = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"--params-file {file}: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UsageError(f"--params-file {file}: not YAML: {' '.join(str(error).split())}") from error
+    if document is None:
+        return {}
+    if not isinstance(document, dict):
+        raise UsageError(f"--params-file {file}: holds a {type(document).__name__}, a mapping is needed")
+    return document
+
+
+def _parameter(package: Package, name: str, where: str) -> Parameter:
+    if name in package.parameters:
+        return package.parameters[name]
+    nearest = get_close_matches(name, package.parameters, n=1, cutoff=0.5)
+    hint = f"did you mean {nearest[0]!r}?" if nearest else f"it has {', '.join(package.parameters) or 'none'}"
+    raise UsageError(f"{where}{name}: {package.name} has no such parameter; {hint}")
+
+
+def _wrong(parameter: Parameter, value: Any, where: str) -> UsageError:
+    return UsageError(f"{where}{parameter.name}={value}: {_ALLOWED[parameter.type]} is needed")
+
+
+def _parse(parameter: Parameter, text: str) -> Any:
+    """Reads what was typed; text stays as it is, lists and mappings are YAML (and so JSON)."""
+    try:
+        match parameter.type:
+            case "str":
+                return text
+            case "int":
+                return int(text)
+            case "float":
+                return float(text)
+            case "bool":
+                return _BOOLEANS[text.strip().lower()]
+            case _:
+                return _check(parameter, yaml.safe_load(text), "--param ")
+    except (ValueError, KeyError, yaml.YAMLError) as error:
+        raise _wrong(parameter, text, "--param ") from error
+
+
+def _check(parameter: Parameter, value: Any, where: str) -> Any:
+    """Holds a YAML value against the parameter's type; a whole number passes as a float."""
+    types = {"int": int, "float": (int, float), "str": str, "bool": bool, "list": list, "dict": dict}
+    is_flag = isinstance(value, bool) and parameter.type != "bool"  # bool is an int to isinstance
+    if is_flag or not isinstance(value, types[parameter.type]):
+        raise _wrong(parameter, value, where)
+    return float(value) if parameter.type == "float" else value
