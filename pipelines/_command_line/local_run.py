@@ -13,6 +13,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 _PR_SET_PDEATHSIG = 1
 
 
@@ -43,8 +45,7 @@ def run_package(package: Path, arguments: dict[str, Any], pipeline_root: Path) -
     """
     from kfp import components, local
 
-    component: Any = components.load_component_from_file(str(package))
-    _drop_retries(component.pipeline_spec)
+    component: Any = components.load_component_from_text(_without_retries(package))
     local.init(
         runner=local.SubprocessRunner(use_venv=False),
         pipeline_root=str(pipeline_root),
@@ -55,11 +56,13 @@ def run_package(package: Path, arguments: dict[str, Any], pipeline_root: Path) -
     component(**arguments)
 
 
-def _drop_retries(spec: Any) -> None:
+def _without_retries(package: Path) -> str:
     """A retry is for a lost pod; here it would only repeat the error, half a minute later."""
-    for dag in (spec.root.dag, *(component.dag for component in spec.components.values())):
-        for task in dag.tasks.values():
-            task.ClearField("retry_policy")
+    documents = list(yaml.safe_load_all(package.read_text(encoding="utf-8")))
+    specs = (documents[0]["root"], *documents[0].get("components", {}).values())
+    for task in (task for spec in specs for task in spec.get("dag", {}).get("tasks", {}).values()):
+        task.pop("retryPolicy", None)
+    return yaml.safe_dump_all(documents)
 
 
 def main() -> int:

@@ -3,7 +3,8 @@
 ::
 
     DIR/
-      run.json       the pipeline, its parameters, status (running, done or failed), steps with their seconds
+      run.json       the pipeline, its parameters, status, steps with their seconds
+                     (a run that was interrupted stays `running`)
       log.txt        everything that kfp and the steps printed
       metrics.json   scalar metrics of all steps          (only of a run that is done)
       report.html    the steps' reports on one page       (only of a run that is done)

@@ -45,6 +45,8 @@ class Step:
     """The folder that kfp.local gives the task."""
     display_name: str
     """What the UI shows."""
+    artifacts: Mapping[str, str]
+    """Schema title, such as `system.Model`, by output artifact."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -127,7 +129,7 @@ def read_package(path: Path) -> Package:
         display_name=info.get("displayName", info["name"]),
         description=info.get("description", "").strip().split("\n")[0],
         parameters={name: _parameter(name, spec) for name, spec in parameters.items()},
-        steps=tuple(_steps(root["dag"]["tasks"])),
+        steps=tuple(_steps(root["dag"]["tasks"], document.get("components", {}))),
     )
 
 
@@ -135,7 +137,9 @@ def _parameter(name: str, spec: Mapping[str, Any]) -> Parameter:
     kind = _TYPES.get(spec.get("parameterType", "STRING"), "str")
     default = spec.get("defaultValue")
     if kind == "int" and default is not None:
-        default = int(default)  # the package stores every number as a double
+        default = int(default)
+    if kind in ("list", "dict"):
+        default = _with_whole_numbers(default)
     return Parameter(
         name=name,
         type=kind,
@@ -145,12 +149,24 @@ def _parameter(name: str, spec: Mapping[str, Any]) -> Parameter:
     )
 
 
-def _steps(tasks: Mapping[str, Any]) -> Iterator[Step]:
+def _with_whole_numbers(value: Any) -> Any:
+    """Undoes the package's way of storing every number as a double."""
+    if isinstance(value, list):
+        return [_with_whole_numbers(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _with_whole_numbers(item) for key, item in value.items()}
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _steps(tasks: Mapping[str, Any], components: Mapping[str, Any]) -> Iterator[Step]:
     graph = {name: task.get("dependentTasks", []) for name, task in sorted(tasks.items())}
     for name in TopologicalSorter(graph).static_order():
         task = tasks[name]
+        component = task["componentRef"]["name"]
+        outputs = components.get(component, {}).get("outputDefinitions", {}).get("artifacts", {})
         yield Step(
             name=step_name(name),
-            folder=task["componentRef"]["name"].removeprefix("comp-"),
+            folder=component.removeprefix("comp-"),
             display_name=task.get("taskInfo", {}).get("name", name),
+            artifacts={key: spec["artifactType"]["schemaTitle"] for key, spec in outputs.items()},
         )

@@ -76,8 +76,15 @@ def run_package(package: Package, arguments: Mapping[str, Any], output: Path, *,
     require_engine()
     console = Console(highlight=False)
     output = output.absolute()
-    started = datetime.now(UTC)
+    record: dict[str, Any] = {
+        "pipeline": package.name,
+        "geokfp": version("geokfp"),
+        "status": "running",
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "parameters": {name: p.default for name, p in package.parameters.items()} | dict(arguments),
+    }
     with output_folder(output) as work:
+        write_json(output / "run.json", record)
         progress = Progress(package.steps, console)
         done = _run_steps(package, arguments, output, work, progress, verbose=verbose)
         staged = work / "staged"
@@ -87,18 +94,8 @@ def run_package(package: Package, arguments: Mapping[str, Any], output: Path, *,
         cause = "" if done else describe_failure(root, progress.seconds(), output / "log.txt")
         stage(steps, root, staged)
         metrics = write_results(package, steps, staged) if done else {}
-        write_json(
-            staged / "run.json",
-            {
-                "pipeline": package.name,
-                "geokfp": version("geokfp"),
-                "status": "done" if done else "failed",
-                **({} if done else {"cause": cause}),
-                "started": started.isoformat(timespec="seconds"),
-                "parameters": {name: p.default for name, p in package.parameters.items()} | dict(arguments),
-                "seconds": progress.seconds(),
-            },
-        )
+        record |= {"status": "done" if done else "failed", "seconds": progress.seconds()}
+        write_json(staged / "run.json", record if done else {**record, "cause": cause})
         publish(staged, output, done=done)
     if not done:
         raise RunFailed(cause)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 STOP_S = 4.0
 """Seconds that an interrupted run has to end its processes itself."""
@@ -93,18 +93,26 @@ def _environment() -> dict[str, str]:
 
 @contextmanager
 def _ended_with_block(process: subprocess.Popen[str]) -> Iterator[None]:
+    on_terminate = signal.signal(signal.SIGTERM, _leave)
+    on_interrupt = signal.getsignal(signal.SIGINT)
     try:
         yield
     finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not leave processes behind
         if process.poll() is None:
-            previous = signal.signal(
-                signal.SIGINT, signal.SIG_IGN
-            )  # a second Ctrl-C must not leave processes
-            try:
-                process.terminate()
-                process.wait(STOP_S)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-            finally:
-                signal.signal(signal.SIGINT, previous)
+            _stop(process)
+        signal.signal(signal.SIGINT, on_interrupt)
+        signal.signal(signal.SIGTERM, on_terminate)
+
+
+def _leave(number: int, _frame: object) -> NoReturn:
+    sys.exit(128 + number)
+
+
+def _stop(process: subprocess.Popen[str]) -> None:
+    process.terminate()
+    try:
+        process.wait(STOP_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()

@@ -98,7 +98,14 @@ def _parse(parameter: Parameter, text: str) -> Any:
 
 def _check(parameter: Parameter, value: Any, where: str) -> Any:
     """Holds a YAML value against the parameter's type; a whole number passes as a float."""
-    types = {"int": int, "float": (int, float), "str": str, "bool": bool, "list": list, "dict": dict}
+    types: dict[str, Any] = {
+        "int": int,
+        "float": (int, float),
+        "str": str,
+        "bool": bool,
+        "list": list,
+        "dict": dict,
+    }
     is_flag = isinstance(value, bool) and parameter.type != "bool"  # bool is an int to isinstance
     if is_flag or not isinstance(value, types[parameter.type]):
         raise _wrong(parameter, value, where)

@@ -16,7 +16,7 @@ def make_single_site(*, retries: int = 1, timeout_s: int = 24 * HOUR_S) -> Any:
         timeout_s: seconds that the training step may take.
     """
 
-    @dsl.pipeline(
+    @dsl.pipeline(  # type: ignore[untyped-decorator]
         name="single-site",
         display_name="Single site",
         description="Trains a GNN on your graph with several workers of one site, and exports it.",
@@ -30,7 +30,7 @@ def make_single_site(*, retries: int = 1, timeout_s: int = 24 * HOUR_S) -> Any:
         split_column: str = "split",
         source_column: str = "src",
         destination_column: str = "dst",
-        feature_columns: list = [],  # noqa: B006  kfp reads it as the default
+        feature_columns: list[str] = [],  # noqa: B006  kfp reads it as the default
         train_fraction: float = 0.6,
         validation_fraction: float = 0.2,
         undirected: bool = True,
@@ -43,16 +43,16 @@ def make_single_site(*, retries: int = 1, timeout_s: int = 24 * HOUR_S) -> Any:
         epochs: int = 200,
         patience: int = 30,
         batch_size: int = 1024,
-        fan_outs: list = [10],  # noqa: B006
+        fan_outs: list[int] = [10],  # noqa: B006
         learning_rate: float = 0.01,
         weight_decay: float = 0.0005,
         num_samplers: int = 0,
         entry_point: str = "",
         user_code: str = "",
-        model_options: dict = {},  # noqa: B006
-        export_formats: list = ["torchscript", "onnx"],  # noqa: B006
+        model_options: dict[str, Any] = {},  # noqa: B006
+        export_formats: list[str] = ["torchscript", "onnx"],  # noqa: B006
         seed: int = 0,
-    ):
+    ) -> None:
         """Trains a GNN on your graph with several workers of one site, and exports it.
 
         Args:
