@@ -1,1 +1,30 @@
-"""Placeholder."""
+"""Starts named groups of processes, anywhere, and ends all of them when one fails.
+
+Knows nothing of graphs, of training, or of KFP; imports neither torch nor DGL.
+
+Errors::
+
+    RuntimeError
+    └── ProcessFailed     a process of a job ended badly, or the job ran past its deadline
+"""
+
+from .errors import ProcessFailed
+from .failure import FailureRecord, failure_recorded, read_failures
+from .local import run_job
+from .plan import Job, Replica, Role
+from .ports import free_ports
+from .progress import parse_progress, progress
+
+__all__ = [
+    "FailureRecord",
+    "Job",
+    "ProcessFailed",
+    "Replica",
+    "Role",
+    "failure_recorded",
+    "free_ports",
+    "parse_progress",
+    "progress",
+    "read_failures",
+    "run_job",
+]
