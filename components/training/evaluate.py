@@ -1,11 +1,11 @@
 """Full-neighbour inference of all nodes of a site, spread over its trainers. Knows nothing of metrics.
 
-Built-in models run layer by layer: each trainer computes a layer for its own part's nodes from the stored values of all
-parts, so that no node's layer is computed twice (as in DistDGL; Zheng et al., 2020). Other models run batch by batch over
-the whole neighbourhood.
+Built-in models run layer by layer: each trainer computes a layer for its own part's nodes from the stored
+values of all parts, so that no node's layer is computed twice (as in DistDGL; Zheng et al., 2020). Other
+models run batch by batch over the whole neighbourhood.
 """
 
-from typing import cast
+from typing import Any
 
 import dgl.distributed
 import torch
@@ -20,7 +20,7 @@ NODES_AT_ONCE = 1024
 
 @torch.no_grad()
 def infer(site: SiteView, model: nn.Module, num_layers: int) -> Tensor:
-    """Returns the logits of this trainer's own nodes, from all neighbours; all trainers of the site call this.
+    """Returns the logits of this trainer's own nodes; all trainers of the site call this together.
 
     Args:
         site: the trainer's view; all its trainers must have the same weights.
@@ -34,32 +34,32 @@ def infer(site: SiteView, model: nn.Module, num_layers: int) -> Tensor:
     if isinstance(model, Stack):
         return _layer_by_layer(site, model)
     own = torch.arange(site.start, site.stop)
-    batches = (site.whole_neighbourhood(nodes, num_layers) for nodes in own.split(NODES_AT_ONCE))
+    batches = (site.whole_neighbourhood(nodes, num_layers) for nodes in torch.split(own, NODES_AT_ONCE))
     return torch.cat([model(batch.blocks, batch.features) for batch in batches])
 
 
 def _layer_by_layer(site: SiteView, model: Stack) -> Tensor:
     own = torch.arange(site.start, site.stop)
-    values = site.graph.ndata["features"]
     last = len(model.widths) - 1
+    stored: Any = None
     output = torch.empty(0)
     for index, width in enumerate(model.widths):
-        output = torch.cat(
-            [_one_layer(site, model, index, values, nodes) for nodes in own.split(NODES_AT_ONCE)]
-        )
+        pieces = torch.split(own, NODES_AT_ONCE)
+        output = torch.cat([_one_layer(site, model, index, stored, nodes) for nodes in pieces])
         if index < last:
             # Made by all trainers together; the name keeps two layers' values apart.
-            values = dgl.distributed.DistTensor(
+            stored = dgl.distributed.DistTensor(
                 (site.graph.num_nodes(), width),
                 torch.float32,
                 name=f"layer-{index}",
                 part_policy=site.graph.get_node_partition_policy("_N"),
             )
-            values[own] = output
+            stored[own] = output
             site.barrier()
     return output
 
 
-def _one_layer(site: SiteView, model: Stack, index: int, values: object, nodes: Tensor) -> Tensor:
+def _one_layer(site: SiteView, model: Stack, index: int, stored: Any, nodes: Tensor) -> Tensor:
     block, inputs = site.one_hop(nodes)
-    return model.forward_layer(index, block, cast(Tensor, values[inputs]))  # type: ignore[index]
+    values: Any = site.features(inputs) if index == 0 else stored[inputs]
+    return model.forward_layer(index, block, values)

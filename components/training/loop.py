@@ -1,7 +1,8 @@
-"""The training loop, written once for all planes that join workers. Knows nothing of DGL's servers nor of networks.
+"""The training loop, written once for all planes that join workers.
 
-Every worker runs it over its own batches and comes out with the same weights: all take the same number of steps, a worker
-without batches adds nothing to the average, and whether to stop is decided on sums over all workers.
+Knows nothing of DGL's servers nor of networks. Every worker runs it over its own batches and comes out with
+the same weights: all take the same number of steps, a worker without batches adds nothing to the average, and
+whether to stop is decided on sums over all workers.
 """
 
 import copy
@@ -16,6 +17,7 @@ from torch import Tensor, nn
 
 from .config import TrainingConfig
 from .exchange import Exchange
+from .sparse_rows import SparseRows
 
 
 @dataclass(frozen=True)
@@ -24,8 +26,8 @@ class Batch:
 
     blocks: list[Any]
     """One DGL block a layer, outermost first."""
-    features: Tensor
-    """Of the first block's sources, float32 [s, num_features]."""
+    features: Tensor | SparseRows
+    """Of the first block's sources, float32 [s, num_features]; sparse only where the model takes it."""
     labels: Tensor
     """Of the last block's destinations, int64 [n]."""
 
@@ -177,13 +179,13 @@ def _train_epoch(
 def _backward(model: nn.Module, batch: Batch) -> Tensor:
     logits = model(batch.blocks, batch.features)
     loss = nn.functional.cross_entropy(logits, batch.labels, reduction="sum")
-    loss.backward()
+    loss.backward()  # type: ignore[no-untyped-call]
     return _totals(loss, logits, batch.labels)
 
 
 @torch.no_grad()
 def measure(model: nn.Module, batches: Iterable[Batch], exchange: Exchange) -> tuple[float, float]:
-    """Returns loss and accuracy over all workers' batches, with the model in evaluation mode; NaN without any."""
+    """Returns loss and accuracy over all workers' batches, in evaluation mode; NaN without any."""
     model.eval()
     totals = torch.zeros(3, dtype=torch.float64)
     for batch in batches:

@@ -1,10 +1,11 @@
 """What lets several DGL "machines" share one host. Nothing else in the library knows of this.
 
-DGL takes a partition for a machine: a process finds its machine by the addresses of the network interfaces, and servers
-hand graph and features to the clients of their machine through POSIX shared memory whose names hold only graph and
-feature, not the part. Two partitions on one host are then both machine 0 and overwrite each other. Here each process
-is told its machine and a prefix for its shared memory. It also shortens sleeps of up to 3 s at connecting, and starts
-samplers by fork, so that they inherit all this.
+DGL takes a partition for a machine: a process finds its machine by the addresses of the network
+interfaces, and servers hand graph and features to the clients of their machine through POSIX shared
+memory whose names hold only graph and feature, not the part. Two partitions on one host are then both
+machine 0 and overwrite each other. Here each process is told its machine and a prefix for its shared
+memory. It also shortens sleeps of up to 3 s at connecting, and starts samplers by fork, so that they
+inherit all this.
 
 Written against DGL 1.1.3, to whose private names it holds; `apply` checks that they are there.
 """

@@ -75,7 +75,7 @@ def probabilities(logits: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
 
 
 def accuracies(outcomes: Sequence[Outcome]) -> dict[str, float]:
-    """Returns `train_accuracy`, `val_accuracy`, `test_accuracy` over all sites; those with no node are left out."""
+    """Returns `train_accuracy`, `val_accuracy`, `test_accuracy` over all sites, where there are nodes."""
     found = {}
     for name, code in _METRICS.items():
         labels, logits = _chosen(outcomes, code)
@@ -121,9 +121,10 @@ def roc(outcomes: Sequence[Outcome], num_classes: int, split: int) -> Roc | None
 
 
 def write_predictions(path: Path, outcomes: Sequence[Outcome], label_names: Sequence[str]) -> None:
-    """Writes the predictions artifact: `predictions.parquet` with id, site, split, label, predicted, probability.
+    """Writes the predictions artifact, one table: id, site, split, label, predicted, probability.
 
-    Labels are names; a node without a label has none, one without a split an empty string.
+    It is `predictions.parquet` in the folder.     Labels are names; a node without a label has none, one
+    without a split an empty string.
 
     Args:
         path: the folder to write.

@@ -1,7 +1,8 @@
 """The processes of one site: a DGL server and a trainer beside each of its parts.
 
-`site_roles` is called where the job is planned and imports neither torch nor DGL. What a process must know of its place
-travels as its first argument, `SitePlace`; DGL's own settings travel as its environment.
+`site_roles` is called where the job is planned and imports neither torch nor DGL. What a process must
+know of its place travels as its first argument, `SitePlace`; DGL's own settings travel as its
+environment.
 """
 
 import json
@@ -82,8 +83,8 @@ def site_roles(
         num_samplers: sampler processes of each trainer.
 
     Returns:
-        The role of the servers, which do not finish by themselves, and that of the trainers: replica i of either is
-        named `<site>/server-i` and `<site>/trainer-i` and stands beside part i.
+        The role of the servers, which do not finish by themselves, and that of the trainers: replica i of
+        either is named `<site>/server-i` and `<site>/trainer-i` and stands beside part i.
     """
     work.mkdir(parents=True, exist_ok=True)
     ip_config = work / f"{site.name}.addresses"

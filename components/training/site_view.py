@@ -17,9 +17,11 @@ from torch import Tensor
 
 from . import one_host
 from .config import TrainingConfig
+from .feature_store import FeatureStore
 from .loop import Batch
 from .message_passing import IN_DEGREE
 from .site import SitePlace
+from .sparse_rows import SparseRows
 
 FEATURES = "features"
 LABELS = "labels"
@@ -30,12 +32,13 @@ CACHE_BYTES = 128 << 20
 """Validation batches are kept between epochs when they take no more than this in a worker."""
 
 
-def open_site(argument: str, config: TrainingConfig) -> "SiteView":
+def open_site(argument: str, config: TrainingConfig, *, allow_sparse: bool) -> "SiteView":
     """Joins this process to its site; called once in a trainer, before torch.distributed is set up.
 
     Args:
         argument: the trainer's first argument, a `SitePlace`.
         config: how to batch and sample.
+        allow_sparse: whether the model takes `SparseRows` (the built-in ones do).
     """
     place = SitePlace.from_argument(argument)
     torch.set_num_threads(1)
@@ -44,7 +47,7 @@ def open_site(argument: str, config: TrainingConfig) -> "SiteView":
     dgl.distributed.initialize(place.ip_config)
     # It would wait for the other trainers when this one has failed; `close` leaves in order.
     atexit.unregister(dist_context.exit_client)
-    return SiteView(place, config)
+    return SiteView(place, config, allow_sparse=allow_sparse)
 
 
 class SiteView:
@@ -53,6 +56,7 @@ class SiteView:
     Args:
         place: where this trainer stands.
         config: how to batch and sample.
+        allow_sparse: whether the model takes `SparseRows`.
 
     Attributes:
         graph: the `DistGraph` of the whole site.
@@ -60,29 +64,31 @@ class SiteView:
         labels: of the own part, int64 [stop - start]; -1 for none.
     """
 
-    def __init__(self, place: SitePlace, config: TrainingConfig):
+    def __init__(self, place: SitePlace, config: TrainingConfig, *, allow_sparse: bool):
         self.place = place
         self._config = config
         self.graph = dgl.distributed.DistGraph(place.graph_name)
         own = self.graph.get_partition_book().partid2nids(place.machine)
         self.start, self.stop = int(own[0]), int(own[-1]) + 1
-        self.labels = self.graph.ndata[LABELS][own]
+        self.labels: Tensor = self.graph.ndata[LABELS][own]
         self.masks = {split: self._mask(name, own) for split, name in MASKS.items()}
         self.num_train = int(self.masks["train"].sum())
+        self._features = FeatureStore(self.graph.ndata[FEATURES], own, allow_sparse=allow_sparse)
         self._loader: Any = None
         self._validation: list[Batch] | None = None
         dgl.seed(config.seed + 1 + place.machine)
 
     def _mask(self, name: str, own: Tensor) -> Tensor:
-        return (self.graph.ndata[name][own] != 0) & (self.labels >= 0)
+        chosen: Tensor = self.graph.ndata[name][own] != 0
+        return chosen & (self.labels >= 0)
 
     def nodes_of(self, split: str) -> Tensor:
         """Returns the own part's nodes of a split (`train`, `validation`, `test`), int64 ids."""
         return torch.nonzero(self.masks[split]).flatten() + self.start
 
-    def features(self, nodes: Tensor) -> Tensor:
-        """Returns the features of any nodes of the site, float32 [n, num_features]."""
-        return torch.as_tensor(self.graph.ndata[FEATURES][nodes])
+    def features(self, nodes: Tensor) -> Tensor | SparseRows:
+        """Returns the features of any distinct nodes of the site, float32 [n, num_features]."""
+        return self._features.fetch(nodes)
 
     def set_in_degrees(self, blocks: list[Any], nodes: Tensor) -> None:
         """Sets `srcdata["in_degree"]` of all blocks; `nodes` are the sources of the first."""
@@ -118,9 +124,9 @@ class SiteView:
         kept: list[Batch] | None = []
         num_bytes = 0
         sampler = NeighborSampler([-1] * self._config.num_layers)
-        for seeds in self.nodes_of("validation").split(self._config.batch_size):
+        for seeds in torch.split(self.nodes_of("validation"), self._config.batch_size):
             batch = self._batch(*sampler.sample_blocks(self.graph, seeds))
-            num_bytes += batch.features.nbytes
+            num_bytes += batch.features.nbytes + sum(16 * block.num_edges() for block in batch.blocks)
             if kept is not None:
                 kept = [*kept, batch] if num_bytes <= CACHE_BYTES else None
             yield batch

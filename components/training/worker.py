@@ -1,11 +1,11 @@
-"""One trainer of `train_gnn`: joins its site and the other trainers, trains, infers, leaves its outcome in the work folder.
+"""One trainer of `train_gnn`: joins its site and the other trainers, trains, infers, leaves its outcome.
 
 The work folder holds, when all trainers have ended::
 
     job.json               what the trainers are given
-    best.safetensors       weights of the best epoch so far (worker 0, replaced whole): where a resumed run will begin
-    history.json           one row an epoch (worker 0)
-    outcome-0.npz ...      logits, labels and split of each part's own nodes, in the order of DGL's ids
+    best.safetensors       weights of the best epoch so far (worker 0, replaced whole): where a resumed
+    run will begin history.json           one row an epoch (worker 0) outcome-0.npz ...      logits,
+    labels and split of each part's own nodes, in the order of DGL's ids
 """
 
 import json
@@ -25,6 +25,7 @@ from .config import TrainingConfig
 from .evaluate import infer
 from .exchange import Exchange, TorchExchange
 from .loop import EpochRow, Hooks, fit
+from .models import Stack
 from .site_view import SiteView, open_site
 from .trained_gnn import ModelSource, save_weights
 
@@ -84,7 +85,7 @@ def main(arguments: list[str]) -> None:
     job = WorkerJob.read(Path(arguments[1]))
     torch.manual_seed(job.config.seed)
     model = job.source.build()
-    site = open_site(arguments[0], job.config)
+    site = open_site(arguments[0], job.config, allow_sparse=isinstance(model, Stack))
     exchange = TorchExchange(
         "127.0.0.1",
         job.port,

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from ..message_passing import EdgeList, sampling_scale, sum_messages
+from ..sparse_rows import project
 
 
 class GatLayer(nn.Module):
@@ -35,7 +36,7 @@ class GatLayer(nn.Module):
     def forward(self, graph: EdgeList, x: Tensor) -> Tensor:
         """Returns float [number of destinations, out_size] from x, float [s, in_size]."""
         num_destinations = graph.num_messages.size(0)
-        values = self.fc(x).view(-1, self.num_heads, self.head_size)
+        values = project(x, self.fc.weight).view(-1, self.num_heads, self.head_size)
         from_source = (values * self.score_source).sum(-1)
         own = values[:num_destinations]
         at_destination = (own * self.score_destination).sum(-1)

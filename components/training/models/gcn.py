@@ -4,6 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from ..message_passing import EdgeList, sampling_scale, sum_messages
+from ..sparse_rows import project
 
 
 class GcnLayer(nn.Module):
@@ -19,14 +20,14 @@ class GcnLayer(nn.Module):
 
     def __init__(self, in_size: int, out_size: int):
         super().__init__()
-        self.weight = nn.Parameter(torch.empty(in_size, out_size))
+        self.weight = nn.Parameter(torch.empty(out_size, in_size))
         self.bias = nn.Parameter(torch.zeros(out_size))
         nn.init.xavier_uniform_(self.weight)
 
     def forward(self, graph: EdgeList, x: Tensor) -> Tensor:
         """Returns float [number of destinations, out_size] from x, float [s, in_size]."""
         norm = torch.rsqrt(graph.in_degree + 1.0).unsqueeze(1)
-        scaled = torch.matmul(x, self.weight) * norm
+        scaled = project(x, self.weight) * norm
         num_destinations = graph.num_messages.size(0)
         neighbours = sum_messages(graph, scaled) * sampling_scale(graph).unsqueeze(1)
         return (neighbours + scaled[:num_destinations]) * norm[:num_destinations] + self.bias

@@ -3,12 +3,13 @@
 from torch import Tensor, nn
 
 from ..message_passing import EdgeList, mean_messages
+from ..sparse_rows import head, project
 
 
 class SageLayer(nn.Module):
     """`W_self x_v + b + mean over neighbours u of W_neighbour x_u`.
 
-    Projects before it aggregates when that makes messages narrower.
+    Projects before it aggregates when that makes messages narrower; only then x may be `SparseRows`.
 
     Args:
         in_size: width of the input.
@@ -23,10 +24,9 @@ class SageLayer(nn.Module):
 
     def forward(self, graph: EdgeList, x: Tensor) -> Tensor:
         """Returns float [number of destinations, out_size] from x, float [s, in_size]."""
-        own = self.fc_self(x[: graph.num_messages.size(0)])
+        own = project(head(x, graph.num_messages.size(0)), self.fc_self.weight) + self.fc_self.bias
         if self.project_first:
-            neighbours = mean_messages(graph, self.fc_neighbour(x))
+            neighbours = mean_messages(graph, project(x, self.fc_neighbour.weight))
         else:
             neighbours = self.fc_neighbour(mean_messages(graph, x))
-        out: Tensor = own + neighbours
-        return out
+        return own + neighbours

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from ..message_passing import BlockEdges, whole_graph
+from ..sparse_rows import SparseRows
 
 
 class Between(nn.Module):
@@ -60,7 +61,7 @@ class Stack(nn.Module):
 
         Args:
             blocks: one DGL block a layer, outermost first; `srcdata["in_degree"]` set.
-            x: features of the first block's sources, float32 [s, num_features].
+            x: features of the first block's sources, float32 [s, num_features], or the same as `SparseRows`.
 
         Returns:
             Float32 [number of destinations of the last block, num_classes].
@@ -69,9 +70,17 @@ class Stack(nn.Module):
             x = self.forward_layer(index, block, x)
         return x
 
+    def _enter(self, x: Tensor) -> Tensor:
+        if not isinstance(x, SparseRows):
+            out: Tensor = self.enter(x)
+            return out
+        if not getattr(self.layers[0], "project_first", True):
+            return self._enter(x.to_dense())
+        return x.dropout(self.enter.p, self.training)  # type: ignore[return-value]
+
     def forward_layer(self, index: int, block: Any, x: Tensor) -> Tensor:
         """Runs one layer; returns float32 [number of destinations, widths[index]]."""
-        x = self.enter(x) if index == 0 else self.between(x)
+        x = self._enter(x) if index == 0 else self.between(x)
         out: Tensor = self.layers[index](BlockEdges(block), x)
         return out
 

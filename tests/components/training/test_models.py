@@ -9,11 +9,14 @@ import pytest
 import torch
 from geokfp.components._files import InputError
 from geokfp.components.training import models
+from geokfp.components.training.sparse_rows import SparseRows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 ARCHITECTURES = sorted(models.ARCHITECTURES)
 TOLERANCE = 1e-5
+torch.set_num_threads(1)
+dgl.utils.set_num_threads(1)
 
 
 def random_graph(
@@ -66,6 +69,23 @@ def test_blocks_and_plain_tensors_agree(architecture, num_nodes, num_edges, num_
         over_blocks = model(blocks, features[blocks[0].srcdata[dgl.NID]])
         over_tensors = models.plain(model)(features, edges)[seeds]
     assert torch.allclose(over_blocks, over_tensors, atol=TOLERANCE, rtol=TOLERANCE)
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_sparse_features_give_what_dense_ones_give(architecture):
+    graph, _, features = random_graph(20, 90, 3)
+    features = torch.where(torch.rand_like(features) < 0.2, features, 0.0)
+    model = built(architecture)
+    blocks = blocks_of(graph, torch.arange(20), 2)
+    dense = features[blocks[0].srcdata[dgl.NID]]
+    results = []
+    for x in (dense, SparseRows.from_dense(dense)):
+        model.zero_grad()
+        logits = model(blocks, x)
+        logits.square().sum().backward()
+        results.append([logits.detach(), *(parameter.grad.clone() for parameter in model.parameters())])
+    for from_dense, from_sparse in zip(*results, strict=True):
+        assert torch.allclose(from_dense, from_sparse, atol=1e-4, rtol=1e-4)
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
@@ -126,7 +146,7 @@ def test_sampled_aggregation_is_unbiased(architecture):
         exact = model([block], features[block.srcdata[dgl.NID]])
         sampled = []
         dgl.seed(0)
-        for _ in range(4000):
+        for _ in range(800):
             block = blocks_of(graph, seeds, 1, fan_out=2)[0]
             sampled.append(model([block], features[block.srcdata[dgl.NID]]))
     stacked = torch.stack(sampled)

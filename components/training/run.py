@@ -1,0 +1,186 @@
+"""What the component `train_gnn` does.
+
+Plans the processes of one site, runs them, writes model, predictions and report.
+"""
+
+import json
+import shutil
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._files import InputError
+from .._launch import Job, failure_recorded, free_ports, progress, run_job
+from ..partition.partitions import Partitions, SitePartitions, read_partitions
+from .config import TrainingConfig
+from .outcome import (
+    Outcome,
+    Roc,
+    accuracies,
+    confusion,
+    judged_split,
+    read_outcome,
+    roc,
+    write_predictions,
+)
+from .site import shared_memory_prefix, site_roles
+from .summary import write_report
+from .trained_gnn import ModelSource, write_trained_gnn
+from .user_code import fetch_user_code
+from .worker import BEST, HISTORY, WorkerJob
+
+TRAINER = "geokfp.components.training.worker:main"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outputs:
+    """Where the step's artifacts go."""
+
+    model: Path
+    """Folder of the trained GNN."""
+    predictions: Path
+    """Folder of the predictions."""
+    report: Path
+    """The HTML report."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """What a training gave, for the component to log."""
+
+    metrics: dict[str, float]
+    """Finite values by name."""
+    label_names: tuple[str, ...]
+    """Name of each class."""
+    confusion: npt.NDArray[np.int64]
+    """Nodes of each class (row) by predicted class (column)."""
+    roc: Roc | None
+    """ROC curve of the same nodes."""
+
+
+def run(config: TrainingConfig, partitions: Path, outputs: Outputs) -> Result:
+    """Trains a GNN on the partitions of one site.
+
+    Args:
+        config: how to train.
+        partitions: a partitions artifact with one site.
+        outputs: where to write.
+
+    Raises:
+        InputError: an input or option that is wrong.
+        ProcessFailed: a trainer or server failed; `<model>-work/logs` keeps what all of them printed.
+    """
+    with failure_recorded("train_gnn", beside=outputs.model):
+        parts = read_partitions(partitions)
+        site = _only_site(parts)
+        work = outputs.model.with_name(f"{outputs.model.name}-work")
+        shutil.rmtree(work, ignore_errors=True)
+        work.mkdir(parents=True)
+        source = model_source(config, parts, work)
+        _train(config, site, source, work)
+        outcome = read_outcome(work, site=site.name, num_parts=site.num_parts, node_ids=site.node_ids())
+        result = _write(config, parts, source, [outcome], work, outputs)
+        shutil.rmtree(work)
+        return result
+
+
+def _only_site(parts: Partitions) -> SitePartitions:
+    if len(parts.sites) != 1:
+        raise InputError(
+            f"partitions have {len(parts.sites)} sites: train_gnn needs 1 (geo_train_gnn trains across sites)"
+        )
+    site = parts.sites[0]
+    if site.num_train == 0:
+        raise InputError(f"partitions: {site.name} has no training node")
+    return site
+
+
+def model_source(config: TrainingConfig, parts: Partitions, work: Path) -> ModelSource:
+    """Returns how the model is built, with the user's code fetched into the work folder.
+
+    Raises:
+        InputError: the user's code is not there, or the options do not fit the model.
+    """
+    user_code = None
+    if config.user_code:
+        user_code = work / "user_code"
+        fetch_user_code(config.user_code, user_code)
+    source = ModelSource(
+        architecture="" if config.entry_point else config.architecture,
+        entry_point=config.entry_point,
+        options=config.build_options,
+        num_features=parts.num_features,
+        num_classes=parts.num_classes,
+        num_layers=config.num_layers,
+        user_code=user_code,
+    )
+    if not config.entry_point:
+        source.build()  # a wrong option shows here, before any process has started
+    return source
+
+
+def _train(config: TrainingConfig, site: SitePartitions, source: ModelSource, work: Path) -> None:
+    run_id = uuid.uuid4().hex[:8]
+    job_path = WorkerJob(config=config, source=source, work=work, port=free_ports(1)[0]).write()
+    roles = site_roles(
+        site,
+        trainer=TRAINER,
+        arguments=(str(job_path),),
+        work=work,
+        run_id=run_id,
+        num_samplers=config.num_samplers,
+    )
+    job = Job(
+        name="train_gnn",
+        roles=roles,
+        deadline_s=float(config.timeout_s),
+        shared_memory_prefixes=(shared_memory_prefix(run_id),),
+    )
+    progress(f"{site.name}: {site.num_parts} trainers and {site.num_parts} DGL servers")
+    run_job(job, log_folder=work / "logs")
+
+
+def _write(
+    config: TrainingConfig,
+    parts: Partitions,
+    source: ModelSource,
+    outcomes: list[Outcome],
+    work: Path,
+    outputs: Outputs,
+) -> Result:
+    history: dict[str, Any] = json.loads((work / HISTORY).read_text(encoding="utf-8"))
+    rows = history["rows"]
+    metrics = {
+        **accuracies(outcomes),
+        "epochs_run": float(len(rows)),
+        "best_epoch": float(history["best_epoch"]),
+        "seconds_per_epoch": float(np.mean([row["seconds"] for row in rows])),
+    }
+    schema = {
+        "label_names": list(parts.label_names),
+        "feature_names": list(parts.feature_names),
+        "fingerprint": parts.fingerprint,
+    }
+    write_trained_gnn(
+        outputs.model, source=source, weights=work / BEST, schema=schema, metrics=metrics, history=rows
+    )
+    write_predictions(outputs.predictions, outcomes, parts.label_names)
+    split = judged_split(outcomes)
+    matrix = confusion(outcomes, parts.num_classes, split)
+    curve = roc(outcomes, parts.num_classes, split)
+    facts = {"model": source.entry_point or source.architecture, "seed": config.seed, **metrics}
+    write_report(
+        outputs.report,
+        facts=facts,
+        history=rows,
+        matrix=matrix,
+        label_names=parts.label_names,
+        judged=(split, curve),
+    )
+    shown = "  ".join(f"{name} {value:.4f}" for name, value in metrics.items() if "accuracy" in name)
+    progress(f"trained: {shown}")
+    return Result(metrics=metrics, label_names=tuple(parts.label_names), confusion=matrix, roc=curve)
