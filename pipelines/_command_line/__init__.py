@@ -51,7 +51,7 @@ def _geokfp(
 def main() -> None:
     """Runs the command; the process ends with 0 done, 1 failed, 2 bad usage, 130 interrupted."""
     try:
-        app()
+        app(prog_name="geokfp")
     except CommandError as error:
         print(f"geokfp: {error}", file=sys.stderr)  # noqa: T201
         sys.exit(error.exit_status)
@@ -63,7 +63,3 @@ def main() -> None:
             traceback.print_exc()
         print(f"geokfp: {type(error).__name__}: {error} (--verbose shows where)", file=sys.stderr)  # noqa: T201
         sys.exit(1)
-
-
-if __name__ == "__main__":
-    main()

@@ -20,5 +20,5 @@ class UsageError(CommandError):
     exit_status = 2
 
 
-class RunFailed(CommandError):  # noqa: N818  named after what happened, as the tree is drawn above
+class RunFailed(CommandError):
     """The run failed; names the step and the cause."""

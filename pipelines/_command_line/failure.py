@@ -1,6 +1,6 @@
 """Why a run failed, in one line."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from .results import find_run_folder
@@ -14,19 +14,25 @@ def describe_failure(pipeline_root: Path, seconds: Mapping[str, float], log: Pat
         seconds: times of the steps that ended, the failed one last.
         log: where everything printed lies, for a step that recorded nothing.
     """
-    from geokfp.components._launch import read_failures
+    from geokfp.components._launch import read_failures  # late: it needs the extra `engine`
 
     run_folder = find_run_folder(pipeline_root)
     failures = read_failures(run_folder) if run_folder else []
     if failures:
         failure = failures[-1]
         who = f"{failure.step} ({failure.replica})" if failure.replica else failure.step
-        return f"{who} failed: {_one_line(failure.cause)}"
+        return f"{who} failed: {_with_last_line(failure.cause, failure.last_lines)}"
     step = list(seconds)[-1] if seconds else "the run"
     lines = [line.strip() for line in log.read_text(encoding="utf-8").splitlines()]
     told = [line for line in lines if line.partition(":")[0].endswith(("Error", "Exception"))]
     why = told[-1] if told else "it did not say why"
     return f"{step} failed: {_one_line(why)}; see {log}"
+
+
+def _with_last_line(cause: str, last_lines: Sequence[str]) -> str:
+    said = [line.strip() for line in last_lines if line.strip()]
+    text = _one_line(cause)
+    return f"{text}; it last printed: {said[-1]}" if said and said[-1] not in text else text
 
 
 def _one_line(text: str) -> str:

@@ -111,7 +111,7 @@ def _run_steps(
     *,
     verbose: bool,
 ) -> bool:
-    from geokfp.components._launch import parse_progress
+    from geokfp.components._launch import parse_progress  # late: it needs the extra `engine`
 
     root = work / "pipeline"
     root.mkdir()

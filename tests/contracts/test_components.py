@@ -1,0 +1,117 @@
+"""Holds each component against its config, its README, and use on its own."""
+
+import dataclasses
+import inspect
+import re
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from geokfp import components
+from kfp import dsl
+from kfp.compiler import Compiler
+
+ROOT = Path(__file__).resolve().parents[2]
+CONFIGS = {
+    "ingest_graph": ("ingest", "IngestConfig"),
+    "partition_graph": ("partition", "PartitionConfig"),
+    "train_gnn": ("training", "TrainingConfig"),
+    "geo_train_gnn": ("geo_training", "GeoTrainingConfig"),
+    "export_model": ("export", "ExportConfig"),
+}
+NAMES = sorted(CONFIGS)
+
+
+def parameters(name: str) -> dict[str, Any]:
+    """Returns a component's parameters that are no artifacts, with their defaults."""
+    signature = inspect.signature(getattr(components, name).python_func)
+    spec = getattr(components, name).component_spec
+    return {
+        key: parameter.default
+        for key, parameter in signature.parameters.items()
+        if key in spec.inputs and not spec.inputs[key].type.startswith("system.")
+    }
+
+
+def config_fields(name: str) -> dict[str, Any]:
+    stage, config = CONFIGS[name]
+    fields = dataclasses.fields(getattr(import_module(f"geokfp.components.{stage}.config"), config))
+    return {
+        field.name: field.default_factory()
+        if field.default_factory is not dataclasses.MISSING
+        else field.default
+        for field in fields
+    }
+
+
+def comparable(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def test_all_components_are_held() -> None:
+    assert sorted(components.__all__) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parameters_are_the_configs_fields(name: str) -> None:
+    of_config = {key: comparable(value) for key, value in config_fields(name).items()}
+    assert parameters(name) == of_config
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_parameter_is_described(name: str) -> None:
+    inputs = getattr(components, name).component_spec.inputs
+    for parameter in parameters(name):
+        assert inputs[parameter].description, parameter
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_readme_lists_the_options(name: str) -> None:
+    text = (ROOT / "components" / CONFIGS[name][0] / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| [^|]+ \| `([^`]*)` \| [^|]+ \|$", text, flags=re.MULTILINE)
+    assert {key: default for key, default in rows} == {
+        key: repr(comparable(default)) for key, default in parameters(name).items()
+    }
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_body_is_about_ten_lines(name: str) -> None:
+    import ast
+
+    path = ROOT / "components" / CONFIGS[name][0] / "component.py"
+    (function,) = [
+        n for n in ast.parse(path.read_text()).body if isinstance(n, ast.FunctionDef) and n.name == name
+    ]
+    statements = [node for node in ast.walk(function) if isinstance(node, ast.stmt)]
+    assert len(statements) <= 20
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_is_a_pipeline_alone_fed_by_importers(name: str, tmp_path: Path) -> None:
+    component = getattr(components, name)
+    artifacts = {
+        key: getattr(dsl, spec.type.split("@")[0].removeprefix("system."))
+        for key, spec in component.component_spec.inputs.items()
+        if spec.type.startswith("system.")
+    }
+
+    @dsl.pipeline(name="alone")
+    def alone(uri: str = "s3://bucket/artifact"):
+        arguments = {
+            key: dsl.importer(artifact_uri=uri, artifact_class=kind, reimport=False).output
+            for key, kind in artifacts.items()
+        }
+        component(**arguments)
+
+    Compiler().compile(alone, str(tmp_path / "alone.yaml"))
+    spec = yaml.safe_load((tmp_path / "alone.yaml").read_text())
+    assert name.replace("_", "-") in spec["root"]["dag"]["tasks"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_needs_no_installation_at_run_time_and_names_its_image(name: str) -> None:
+    container = getattr(components, name).component_spec.implementation.container
+    assert re.fullmatch(r"geokfp-(ingest|training|export):\d+\.\d+\.\d+", container.image)
+    assert not any("pip install" in part for part in container.command)

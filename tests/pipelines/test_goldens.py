@@ -1,0 +1,116 @@
+"""The compiled packages equal what the code compiles to, and say what the UI shows."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+from geokfp.pipelines import PIPELINES, compiled_package, load_pipeline
+from google.protobuf import json_format
+from kfp.compiler import Compiler
+from kfp.pipeline_spec import pipeline_spec_pb2
+
+SHARED_NAMES = {"nodes", "edges", "features", "partition_method", "architecture", "epochs", "seed"}
+STEPS = {
+    "single_site": ["ingest-graph", "partition-graph", "train-gnn", "export-model"],
+    "cross_site": ["ingest-graph", "partition-graph", "geo-train-gnn", "export-model"],
+    "warm_start_cross_site": [
+        "ingest-graph",
+        "partition-graph",
+        "train-gnn",
+        "geo-train-gnn",
+        "export-model",
+    ],
+}
+
+
+def documents(name: str) -> list[dict]:
+    return list(yaml.safe_load_all(compiled_package(name).read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_the_compiled_package_is_what_the_code_compiles_to(
+    name: str, tmp_path: Path, update_goldens: bool
+) -> None:
+    fresh = tmp_path / f"{name}.yaml"
+    Compiler().compile(load_pipeline(name), str(fresh))
+    if update_goldens:
+        compiled_package(name).write_bytes(fresh.read_bytes())
+    golden = compiled_package(name).read_text(encoding="utf-8")
+    assert golden == fresh.read_text(encoding="utf-8"), "run `make golden` and look at the difference"
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_the_package_is_strictly_a_pipeline_spec(name: str) -> None:
+    spec, platform = documents(name)
+    json_format.ParseDict(spec, pipeline_spec_pb2.PipelineSpec())
+    json_format.ParseDict(platform, pipeline_spec_pb2.PlatformSpec())
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_every_parameter_has_a_type_a_default_and_a_description(name: str) -> None:
+    parameters = documents(name)[0]["root"]["inputDefinitions"]["parameters"]
+    assert set(parameters) >= SHARED_NAMES
+    assert set(parameters) >= ({"num_parts"} if name == "single_site" else {"num_sites", "workers_per_site"})
+    for parameter, spec in parameters.items():
+        assert spec["parameterType"], parameter
+        assert spec.get("description"), parameter
+        assert "defaultValue" in spec or spec["isOptional"], parameter
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_pipelines_and_tasks_have_display_names(name: str) -> None:
+    spec = documents(name)[0]
+    assert spec["pipelineInfo"]["displayName"] != spec["pipelineInfo"]["name"]
+    assert spec["pipelineInfo"]["description"]
+    for task, body in spec["root"]["dag"]["tasks"].items():
+        assert body["taskInfo"]["name"] != task
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_steps_and_their_policy(name: str) -> None:
+    spec, platform = documents(name)
+    tasks = spec["root"]["dag"]["tasks"]
+    assert sorted(tasks) == sorted(STEPS[name])
+    cached = {task for task, body in tasks.items() if body["cachingOptions"].get("enableCache")}
+    assert cached == {"partition-graph"}
+    fingerprint = tasks["partition-graph"]["inputs"]["parameters"]["fingerprint"]
+    assert fingerprint["taskOutputParameter"]["producerTask"] == "ingest-graph"
+    assert all(body["retryPolicy"]["maxRetryCount"] >= 1 for body in tasks.values())
+    limits = platform["platforms"]["kubernetes"]["deploymentSpec"]["executors"]
+    assert all(int(limits[f"exec-{task}"]["activeDeadlineSeconds"]) > 0 for task in tasks)
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_the_factory_sets_what_kfp_fixes_at_compile_time(name: str, tmp_path: Path) -> None:
+    from importlib import import_module
+
+    factory = getattr(import_module(f"geokfp.pipelines.{name}.pipeline"), f"make_{name}")
+    Compiler().compile(factory(retries=0, timeout_s=77), str(tmp_path / "p.yaml"))
+    spec, platform = yaml.safe_load_all((tmp_path / "p.yaml").read_text())
+    limits = platform["platforms"]["kubernetes"]["deploymentSpec"]["executors"]
+    training = [task for task in STEPS[name] if "train" in task]
+    assert training
+    for task in training:
+        assert "retryPolicy" not in spec["root"]["dag"]["tasks"][task]
+        assert limits[f"exec-{task}"]["activeDeadlineSeconds"] == "77"
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_no_step_installs_anything(name: str) -> None:
+    for executor in documents(name)[0]["deploymentSpec"]["executors"].values():
+        assert "pip" not in " ".join(executor["container"]["command"][:3])
+
+
+def test_compiling_all_pipelines_is_quick() -> None:
+    import subprocess
+    import sys
+
+    code = (
+        "import resource, pathlib, tempfile, geokfp.pipelines as p\n"
+        "from kfp.compiler import Compiler\n"
+        "for name in p.PIPELINES:\n"
+        "    Compiler().compile(p.load_pipeline(name), tempfile.mkdtemp() + '/p.yaml')\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_utime)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert float(done.stdout) < 5
