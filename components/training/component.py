@@ -29,6 +29,7 @@ def train_gnn(
     eval_every: int = 1,
     batch_size: int = 1024,
     fan_outs: list[int] = [10],  # noqa: B006
+    site: str = "",
     num_samplers: int = 0,
     seed: int = 0,
     timeout_s: int = 86400,
@@ -64,6 +65,7 @@ def train_gnn(
         batch_size: Training nodes a worker takes in one step.
         fan_outs: Neighbours sampled per layer, outermost first; one number for all layers; empty is all
             neighbours.
+        site: Site to train at, by name or folder (site-0 is the first); empty is the only one.
         num_samplers: Processes per worker that sample ahead; 0 samples in the worker itself.
         seed: Seed of weights, order, dropout and sampling.
         timeout_s: Seconds after which the whole training is ended as failed.
@@ -88,6 +90,7 @@ def train_gnn(
         eval_every=eval_every,
         batch_size=batch_size,
         fan_outs=fan_outs,
+        site=site,
         num_samplers=num_samplers,
         seed=seed,
         timeout_s=timeout_s,

@@ -45,6 +45,8 @@ class TrainingConfig:
     """Training nodes a worker takes in one step."""
     fan_outs: Sequence[int] = (10,)
     """Neighbours sampled per layer, outermost first; one number for all layers; empty = all neighbours."""
+    site: str = ""
+    """Site to train at, by name or folder (`site-0` is the first); empty is the only one."""
     num_samplers: int = 0
     """Processes per worker that sample ahead; 0 samples in the worker itself."""
     seed: int = 0

@@ -67,7 +67,7 @@ def run(config: TrainingConfig, partitions: Path, outputs: Outputs) -> Result:
 
     Args:
         config: how to train.
-        partitions: a partitions artifact with one site.
+        partitions: a partitions artifact; `config.site` chooses when it has several sites.
         outputs: where to write.
 
     Raises:
@@ -76,7 +76,7 @@ def run(config: TrainingConfig, partitions: Path, outputs: Outputs) -> Result:
     """
     with failure_recorded("train_gnn", beside=outputs.model):
         parts = read_partitions(partitions)
-        site = _only_site(parts)
+        site = _chosen_site(parts, config.site)
         work = outputs.model.with_name(f"{outputs.model.name}-work")
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir(parents=True)
@@ -88,12 +88,14 @@ def run(config: TrainingConfig, partitions: Path, outputs: Outputs) -> Result:
         return result
 
 
-def _only_site(parts: Partitions) -> SitePartitions:
-    if len(parts.sites) != 1:
+def _chosen_site(parts: Partitions, wanted: str) -> SitePartitions:
+    sites = [site for site in parts.sites if wanted in ("", site.name, site.directory.name)]
+    if len(sites) != 1:
+        names = ", ".join(site.name for site in parts.sites)
         raise InputError(
-            f"partitions have {len(parts.sites)} sites: train_gnn needs 1 (geo_train_gnn trains across sites)"
+            f"site {wanted!r}: must be one of {names} (train_gnn trains at one site, geo_train_gnn across sites)"
         )
-    site = parts.sites[0]
+    site = sites[0]
     if site.num_train == 0:
         raise InputError(f"partitions: {site.name} has no training node")
     return site
