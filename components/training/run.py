@@ -92,9 +92,7 @@ def _chosen_site(parts: Partitions, wanted: str) -> SitePartitions:
     sites = [site for site in parts.sites if wanted in ("", site.name, site.directory.name)]
     if len(sites) != 1:
         names = ", ".join(site.name for site in parts.sites)
-        raise InputError(
-            f"site {wanted!r}: must be one of {names} (train_gnn trains at one site, geo_train_gnn across sites)"
-        )
+        raise InputError(f"site {wanted!r}: must be one of {names} (across sites: geo_train_gnn)")
     site = sites[0]
     if site.num_train == 0:
         raise InputError(f"partitions: {site.name} has no training node")
