@@ -72,7 +72,7 @@ def make_cross_site(*, retries: int = 1, timeout_s: int = 24 * HOUR_S) -> Any:
             train_fraction: Share of the labelled nodes to train on, when there is no split column.
             validation_fraction: Share of the labelled nodes to validate on, when there is no split column.
             undirected: Store each edge in both directions.
-            num_sites: Sites the graph is divided into; with the method attribute the column decides.
+            num_sites: Sites of the graph; 0, with the method attribute: as many as the column has.
             workers_per_site: Workers of each site, one part of the site's graph each.
             partition_method: metis (few cut edges), random, or attribute (by site_column: data stays).
             architecture: sage, gcn or gat.

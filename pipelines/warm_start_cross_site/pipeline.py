@@ -1,4 +1,4 @@
-"""`warm_start_cross_site`: a GNN trained at the first site, then across all sites from its weights."""
+"""`warm_start_cross_site`: a GNN trained at one site, then across all sites from its weights."""
 
 from typing import Any
 
@@ -42,6 +42,7 @@ def make_warm_start_cross_site(*, retries: int = 1, timeout_s: int = 24 * HOUR_S
         hidden_size: int = 64,
         num_layers: int = 2,
         dropout: float = 0.5,
+        warm_start_site: str = "site-0",
         warm_start_epochs: int = 20,
         epochs: int = 200,
         patience: int = 30,
@@ -73,14 +74,15 @@ def make_warm_start_cross_site(*, retries: int = 1, timeout_s: int = 24 * HOUR_S
             train_fraction: Share of the labelled nodes to train on, when there is no split column.
             validation_fraction: Share of the labelled nodes to validate on, when there is no split column.
             undirected: Store each edge in both directions.
-            num_sites: Sites the graph is divided into; with the method attribute the column decides.
+            num_sites: Sites of the graph; 0, with the method attribute: as many as the column has.
             workers_per_site: Workers of each site, one part of the site's graph each.
             partition_method: metis (few cut edges), random, or attribute (by site_column: data stays).
             architecture: sage, gcn or gat.
             hidden_size: Width of the inner layers.
             num_layers: Layers, each one hop of neighbours.
             dropout: Share of the hidden values zeroed in training.
-            warm_start_epochs: Most passes at the first site.
+            warm_start_site: Site to train at first, by name or folder; site-0 is the first.
+            warm_start_epochs: Most passes at one site.
             epochs: Most passes across the sites.
             patience: Epochs without a better validation result after which training stops; 0 never.
             batch_size: Training nodes a worker takes in one step.
@@ -128,6 +130,7 @@ def make_warm_start_cross_site(*, retries: int = 1, timeout_s: int = 24 * HOUR_S
         first = training_policy(retries, timeout_s).apply(
             train_gnn(
                 partitions=partition.outputs["partitions"],
+                site=warm_start_site,
                 epochs=warm_start_epochs,
                 architecture=architecture,
                 hidden_size=hidden_size,
@@ -145,7 +148,7 @@ def make_warm_start_cross_site(*, retries: int = 1, timeout_s: int = 24 * HOUR_S
                 seed=seed,
                 timeout_s=timeout_s,
             ),
-            "Train GNN at the first site",
+            "Train GNN at one site",
         )
         train = training_policy(retries, timeout_s).apply(
             geo_train_gnn(
