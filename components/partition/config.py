@@ -1,0 +1,40 @@
+"""Options of `partition_graph`."""
+
+from dataclasses import dataclass
+
+from .._files import InputError
+
+METHODS = ("metis", "random", "attribute")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PartitionConfig:
+    """How a graph is divided into sites, and each site into parts."""
+
+    num_sites: int = 1
+    """Number of sites; with `attribute`, 0 takes as many as the data has."""
+    num_parts: int = 2
+    """Number of parts (workers) of each site."""
+    partition_method: str = "metis"
+    """`metis`, `random` or `attribute` (the nodes' site column), for the outermost level: the sites when there
+    are several, else the parts. Parts inside a site are then made by `metis`, or by `random` when that was asked
+    for."""
+    halo_hops: int = 1
+    """Hops of in-neighbours that a part knows beyond its own nodes."""
+    balance_train: bool = True
+    """Whether METIS balances training nodes beside nodes."""
+    balance_edges: bool = False
+    """Whether METIS balances edges beside nodes."""
+    seed: int = 0
+    """Seed of the method; the same seed gives the same parts."""
+    fingerprint: str = ""
+    """Fingerprint that the graph must have; empty for any. It makes a cached result follow the graph's contents."""
+
+    def __post_init__(self) -> None:
+        if self.partition_method not in METHODS:
+            raise InputError(f"partition_method is {self.partition_method!r}; allowed: {', '.join(METHODS)}")
+        least_sites = 0 if self.partition_method == "attribute" else 1
+        for name, least in (("num_sites", least_sites), ("num_parts", 1), ("halo_hops", 1), ("seed", 0)):
+            value = getattr(self, name)
+            if value < least:
+                raise InputError(f"{name} is {value}; allowed: {least} or more")

@@ -1,0 +1,158 @@
+"""The partitions artifact: the parts of each site, in the format that DGL's servers read.
+
+Drawing of the folder, for two sites of two parts each::
+
+    partitions/
+      manifest.json          kind geokfp.partitions, version 1: sites, counts, schema, quality, checksums
+      site-0/                one site; nothing in it comes from another site
+        graph.json           DGL's description of the set, graph name = folder name
+        node_rows.npy        int64 [n]: DGL's id -> row in the graph artifact
+        node_order.npy       int64 [n]: DGL's ids in the order of their rows (argsort of node_rows), its inverse
+        node_ids.npy         int64 or unicode [n]: DGL's id -> the user's id
+        part-0/              one part: what a worker of the site holds
+          graph.dgl          own nodes first, then halo nodes; every edge into an own node
+          node_feat.dgl      of own nodes: features, labels, the three masks, in_degree
+          edge_feat.dgl      empty
+        part-1/
+          graph.dgl
+          node_feat.dgl
+          edge_feat.dgl
+      site-1/
+        (as site-0)
+
+Edges between sites are in no site's graph. Node data of a part: `features` float32 [n, F], `labels` int64
+[n] (-1 = none), `train_mask`, `validation_mask`, `test_mask` uint8 [n], and `in_degree` int64 [n], the
+in-degree in the whole graph of the site. Knows nothing of training.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._files import ArtifactError, read_manifest
+from ..ingest.graph import Array
+from .neighbourhood import Neighbourhood, read_neighbourhood
+
+KIND = "geokfp.partitions"
+VERSION = 1
+MASKS = ("train_mask", "validation_mask", "test_mask")
+"""Node data that marks the splits, in the order of the graph artifact's split codes 1, 2, 3."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SitePartitions:
+    """One site's set of parts."""
+
+    name: str
+    """Name of the site."""
+    directory: Path
+    """Folder of the site."""
+    num_parts: int
+    """Parts, and so workers, of the site."""
+    num_nodes: int
+    """Nodes of the site."""
+    num_edges: int
+    """Directed edges inside the site."""
+    num_train: int
+    """Training nodes."""
+    num_validation: int
+    """Validation nodes."""
+    num_test: int
+    """Test nodes."""
+
+    @property
+    def graph_name(self) -> str:
+        """The name that DGL knows the site's graph by."""
+        return self.directory.name
+
+    @property
+    def config_path(self) -> Path:
+        """DGL's description of the set."""
+        return self.directory / "graph.json"
+
+    def node_rows(self) -> Array:
+        """Returns int64 [num_nodes], DGL's id -> row in the graph artifact."""
+        return _load(self.directory / "node_rows.npy")
+
+    def node_ids(self) -> Array:
+        """Returns the user's ids [num_nodes], by DGL's id."""
+        return _load(self.directory / "node_ids.npy")
+
+    def neighbourhood(
+        self, num_seeds: int, num_hops: int, max_nodes: int, seed: int = 0
+    ) -> Neighbourhood:
+        """Returns real nodes with everything that reaches them in `num_hops` hops.
+
+        Args:
+            num_seeds: nodes wanted, test nodes first; fewer when their neighbourhood is too large.
+            num_hops: hops of in-neighbours.
+            max_nodes: most nodes of the whole neighbourhood.
+            seed: seed of the choice.
+        """
+        return read_neighbourhood(
+            self.directory, self.node_ids(), num_seeds=num_seeds, num_hops=num_hops, max_nodes=max_nodes, seed=seed
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Partitions:
+    """The whole artifact."""
+
+    sites: tuple[SitePartitions, ...]
+    """The sites, at least one."""
+    num_features: int
+    """Width of a node's feature row."""
+    feature_names: tuple[str, ...]
+    """Name of each feature column; may be empty."""
+    label_names: tuple[str, ...]
+    """Name of each class."""
+    fingerprint: str
+    """Fingerprint of the graph that was partitioned."""
+    halo_hops: int
+    """Hops of in-neighbours that a part knows."""
+    quality: dict[str, float]
+    """Edge cut, balances and the like, by name."""
+
+    @property
+    def num_classes(self) -> int:
+        """Number of classes."""
+        return len(self.label_names)
+
+
+def read_partitions(path: Path, *, verify: bool = True) -> Partitions:
+    """Reads what the manifest says; the parts themselves are read by whoever holds them.
+
+    Args:
+        path: the artifact's folder.
+        verify: compare every file with its checksum.
+
+    Raises:
+        ArtifactError: not a partitions artifact of this version, a file missing or altered.
+    """
+    document = read_manifest(path, kind=KIND, version=VERSION, verify=verify)
+    return Partitions(
+        sites=tuple(_site(path, entry) for entry in document["sites"]),
+        num_features=document["features"]["width"],
+        feature_names=tuple(document["features"]["names"]),
+        label_names=tuple(document["labels"]["names"]),
+        fingerprint=document["fingerprint"],
+        halo_hops=document["halo_hops"],
+        quality=document["quality"],
+    )
+
+
+def _site(path: Path, entry: dict[str, Any]) -> SitePartitions:
+    counts = ("num_parts", "num_nodes", "num_edges", "num_train", "num_validation", "num_test")
+    return SitePartitions(
+        name=entry["name"], directory=Path(path) / entry["folder"], **{name: entry[name] for name in counts}
+    )
+
+
+def _load(path: Path) -> Array:
+    try:
+        loaded: Array = np.load(path, allow_pickle=False)
+    except ValueError as error:
+        raise ArtifactError(f"{path}: {error}") from error
+    return loaded
