@@ -1,1 +1,1 @@
-"""Placeholder."""
+"""How frames travel. The engine knows only the protocols of `base`."""

@@ -1,0 +1,324 @@
+"""One node of the tree: takes contributions, merges each round, and hands it on or ends it.
+
+The same class serves a site and the root: which of the two it is in a round, the round's route says. One
+thread a connection reads, decodes and, when it brings the last contribution, merges; sockets block, waits
+have deadlines. Knows nothing of frameworks.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from .client import Client, Pending, Result
+from .compression import Compressor, decode
+from .errors import DeadlineError, GeoError, LinkError, PeerError, ProtocolError, RefusedError
+from .messages import (
+    JOINED,
+    NOTHING,
+    Answer,
+    Array,
+    Join,
+    Leave,
+    Message,
+    Missing,
+    Pull,
+    Push,
+    Refusal,
+    TrafficQuery,
+    TrafficReport,
+    Welcome,
+)
+from .reductions import REDUCTIONS
+from .rounds import Contribution, Finished, Overdue, Repeated, Rounds
+from .route import Router
+from .synchronization import NodePolicy
+from .transport.base import Connection, Listener, Traffic
+from .units import RoundId
+
+_TICK_S = 0.5
+_JOIN_TIMEOUT_S = 10.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AggregatorSettings:
+    """Who the node is and how long it waits."""
+
+    name: str
+    """The node."""
+
+    run: str
+    """The run; peers of another are refused."""
+
+    children: frozenset[str]
+    """Nodes that may join; when all have left the node is done."""
+
+    round_timeout_s: float = 300.0
+    """Seconds that a round may wait for its last contribution."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    reduction: str
+    values: Array | None
+
+
+class Aggregator:
+    """A node that others dial.
+
+    Args:
+        settings: who it is and how long it waits.
+        listener: where the children come in.
+        router: where each round goes.
+        policy: what finishes a round and what is made of it.
+        down: encodes the results for the children.
+        uplinks: clients of the nodes that this one may hand rounds to, by node.
+    """
+
+    def __init__(
+        self,
+        settings: AggregatorSettings,
+        listener: Listener,
+        router: Router,
+        policy: NodePolicy,
+        down: Compressor,
+        uplinks: Mapping[str, Client],
+    ) -> None:
+        self._settings = settings
+        self._listener = listener
+        self._router = router
+        self._policy = policy
+        self._down = down
+        self._uplinks = uplinks
+        self._clock: Callable[[], float] = time.monotonic
+        self._rounds = Rounds(policy.rule(), settings.round_timeout_s)
+        self._lock = threading.Lock()
+        self._connections: dict[str, Connection] = {}
+        self._traffic: dict[str, Traffic] = {}
+        self._left: set[str] = set()
+        self._error: GeoError | None = None
+        self._ended = threading.Event()
+
+    def serve(self) -> None:
+        """Works until every child has left, then leaves its own parents.
+
+        Raises:
+            GeoError: a round waited too long or a parent was lost; all children have been told why.
+        """
+        accepting = threading.Thread(target=self._accept, name=f"{self._settings.name} accepts", daemon=True)
+        accepting.start()
+        try:
+            while not self._ended.wait(_TICK_S):
+                self.tick(self._clock())
+        finally:
+            self._ended.set()
+            accepting.join(2 * _TICK_S + 1.0)
+            self._listener.close()
+            self._part()
+        if self._error is not None:
+            raise self._error
+
+    def tick(self, now: float) -> None:
+        """Finishes what time finishes, and gives up what waits too long; called from time to time."""
+        with self._lock:
+            events = list(self._rounds.tick(now))
+        for event in events:
+            if isinstance(event, Overdue):
+                self._fail(DeadlineError(self._describe(event)))
+                return
+            self._finish(event)
+        for uplink in self._uplinks.values():
+            uplink.check()
+
+    def traffic(self) -> dict[str, Traffic]:
+        """Returns the bytes of each link of this node so far, by the node at the other end."""
+        with self._lock:
+            links = dict(self._traffic)
+        return links | {peer: uplink.traffic for peer, uplink in self._uplinks.items()}
+
+    def attend(self, connection: Connection) -> None:
+        """Serves one connection until it ends; called in a thread of its own."""
+        peer = ""
+        try:
+            peer = self._admit(connection)
+            while self._take(peer, connection, connection.receive()):
+                pass
+        except PeerError as error:
+            _send(connection, Refusal(str(error)))
+        except LinkError:
+            pass  # the peer may come back; if it does not, its rounds become overdue and say whom they miss
+        finally:
+            with self._lock:
+                if self._connections.get(peer) is connection:
+                    del self._connections[peer]
+            connection.close()
+
+    def _accept(self) -> None:
+        while not self._ended.is_set():
+            try:
+                connection = self._listener.accept(_TICK_S)
+            except LinkError as error:
+                self._fail(error)
+                return
+            if connection is not None:
+                threading.Thread(target=self.attend, args=(connection,), daemon=True).start()
+
+    def _admit(self, connection: Connection) -> str:
+        join = connection.receive(_JOIN_TIMEOUT_S)
+        if not isinstance(join, Join):
+            raise ProtocolError(f"first message is {type(join).__name__}, Join is needed")
+        if join.run != self._settings.run:
+            raise ProtocolError(f"{join.sender} is of another run")
+        if join.sender not in self._settings.children:
+            raise ProtocolError(f"{join.sender} is no child of {self._settings.name} in the topology")
+        with self._lock:
+            traffic = self._traffic.setdefault(join.sender, Traffic())
+            traffic.add(connection.traffic)
+            connection.traffic, connection.limits = traffic, JOINED
+            earlier = self._connections.get(join.sender)
+            self._connections[join.sender] = connection
+        if earlier is not None:
+            earlier.close()
+        connection.send(Welcome(self._settings.name))
+        return join.sender
+
+    def _take(self, peer: str, connection: Connection, message: Message) -> bool:
+        match message:
+            case Push():
+                self._on_push(peer, message)
+            case Pull(round=round_id):
+                self._on_pull(peer, round_id)
+            case TrafficQuery():
+                links = sorted(self.traffic().items())
+                connection.send(TrafficReport(tuple((p, t.sent_bytes, t.received_bytes) for p, t in links)))
+            case Leave():
+                self._on_leave(peer)
+                return False
+            case Refusal(reason=reason):  # the child gives up, and every round needs it
+                self._fail(RefusedError(f"{peer}: {reason}"))
+                return False
+            case _:
+                raise ProtocolError(f"{peer} sends {type(message).__name__}, which a node does not take")
+        return True
+
+    def _on_push(self, peer: str, push: Push) -> None:
+        if push.sender != peer:
+            raise ProtocolError(f"{peer} pushes in the name of {push.sender}")
+        reduction = REDUCTIONS.get(push.reduction)
+        if reduction is None:
+            raise ProtocolError(f"reduction {push.reduction!r} is not one of {', '.join(sorted(REDUCTIONS))}")
+        values = decode(push.round.unit, push.payload)
+        if values is not None and reduction.keeps_count and values.size != push.round.unit.count:
+            raise ProtocolError(f"{push.round}: {peer} brings {values.size} values")
+        expected = self._router.route(push.round, self._settings.name).expected(self._settings.name)
+        contribution = Contribution(peer, frozenset(push.covers), push.weight, _Value(push.reduction, values))
+        with self._lock:
+            event = self._rounds.offer(push.round, contribution, expected, self._clock())
+        if isinstance(event, Finished):
+            self._finish(event)
+        elif isinstance(event, Repeated) and event.result is not None:
+            self._answer(peer, event.result)
+
+    def _on_pull(self, peer: str, round_id: RoundId) -> None:
+        with self._lock:
+            event = self._rounds.ask(round_id, peer)
+        if event is None:
+            self._answer(peer, Missing(round_id))
+        elif isinstance(event, Repeated) and event.result is not None:
+            self._answer(peer, event.result)
+
+    def _on_leave(self, peer: str) -> None:
+        with self._lock:
+            self._left.add(peer)
+            if self._left >= self._settings.children:
+                self._ended.set()
+
+    def _finish(self, finished: Finished) -> None:
+        round_id, name = finished.round, self._settings.name
+        try:
+            reduction, total = _merge(finished)
+            next_hop = self._router.route(round_id, name).next_hop(name)
+            if next_hop is not None:
+                self._uplinks[next_hop].push(
+                    round_id,
+                    total,
+                    reduction=reduction,
+                    weight=finished.weight,
+                    covers=finished.covers,
+                    then=self._on_result,
+                )
+                return
+        except GeoError as error:
+            self._fail(error)
+            return
+        if total is not None:
+            total = self._policy.settle(round_id, REDUCTIONS[reduction], total, finished.weight)
+        self._settle(round_id, Result(total, finished.weight))
+
+    def _on_result(self, pending: Pending) -> None:
+        if pending.result is None:
+            assert pending.error is not None
+            self._fail(pending.error)
+        else:
+            self._settle(pending.push.round, pending.result)
+
+    def _settle(self, round_id: RoundId, result: Result) -> None:
+        payload = NOTHING if result.values is None else self._down.encode(round_id.unit, result.values)
+        answer = Answer(round_id, result.weight, payload)
+        with self._lock:
+            peers = self._rounds.settle(round_id, answer)
+        for peer in peers:
+            self._answer(peer, answer)
+
+    def _answer(self, peer: str, message: Message) -> None:
+        with self._lock:
+            connection = self._connections.get(peer)
+        if connection is not None:  # else it asks again when it is back
+            _send(connection, message)
+
+    def _describe(self, overdue: Overdue) -> str:
+        with self._lock:
+            here = set(self._connections)
+        missing = [
+            worker
+            if any(f"{worker}/".startswith(f"{peer}/") for peer in here)
+            else f"{worker} (not connected)"
+            for worker in overdue.missing
+        ]
+        name = self._settings.name
+        return f"{name} waited {overdue.waited_s:.0f} s in {overdue.round} for {', '.join(missing)}"
+
+    def _fail(self, error: GeoError) -> None:
+        with self._lock:
+            self._error = self._error or error
+            connections = list(self._connections.values())
+        for connection in connections:
+            _send(connection, Refusal(str(error)))
+        self._ended.set()
+
+    def _part(self) -> None:
+        with self._lock:
+            connections = list(self._connections.values())
+        for connection in connections:
+            connection.close()
+        reason = "" if self._error is None else str(self._error)
+        for uplink in self._uplinks.values():
+            uplink.close(reason)
+
+
+def _merge(finished: Finished) -> tuple[str, Array | None]:
+    names = {contribution.value.reduction for contribution in finished.contributions}
+    if len(names) != 1:
+        raise ProtocolError(f"{finished.round} is reduced by {sorted(names)} at once")
+    name = names.pop()
+    values = [c.value.values for c in finished.contributions if c.value.values is not None]
+    if len({value.dtype for value in values}) > 1:
+        raise ProtocolError(f"{finished.round} holds values of {sorted({v.dtype.str for v in values})}")
+    return name, REDUCTIONS[name].merge(values, finished.round.unit.count) if values else None
+
+
+def _send(connection: Connection, message: Message) -> None:
+    try:
+        connection.send(message)
+    except LinkError:
+        connection.close()  # its reader ends; the peer asks again when it is back

@@ -1,0 +1,361 @@
+"""The end of a link that dials: push, pull, wait, retry. Used by workers, and by an aggregator to its parent.
+
+A push asks for the round's result too (one round trip). What is lost on the way is asked for again by `Pull`,
+which the parent answers with the result or with `Missing`; only then the values travel a second time. A
+connection that ends is made anew within `reconnect_s`. Knows nothing of sites or frameworks.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from .compression import Compressor, decode
+from .errors import (
+    DeadlineError,
+    GeoError,
+    LinkClosedError,
+    LinkError,
+    PeerError,
+    ProtocolError,
+    RefusedError,
+)
+from .messages import (
+    NOTHING,
+    Answer,
+    Array,
+    Join,
+    Leave,
+    Message,
+    Missing,
+    Pull,
+    Push,
+    Refusal,
+    TrafficQuery,
+    TrafficReport,
+    Welcome,
+)
+from .transport.base import Connection, Traffic
+from .units import RoundId, Unit
+
+_LEAVE_S = 10.0
+_BACKOFF_S = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ClientSettings:
+    """Who the client is and how long it waits."""
+
+    name: str
+    """Node that the client speaks for."""
+
+    peer: str
+    """Node that it dials."""
+
+    run: str
+    """The run; a node of another run refuses it."""
+
+    round_timeout_s: float = 600.0
+    """Seconds until a round without a result is given up."""
+
+    retry_s: float = 15.0
+    """Seconds until a result is asked for again."""
+
+    reconnect_s: float = 30.0
+    """Seconds for which a connection is tried, at the start and when it was lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a round came to.
+
+    Attributes:
+        values: None when nobody brought any; may be read-only and shared.
+        weight: the samples behind it.
+    """
+
+    values: Array | None
+    weight: float
+
+
+@dataclass(slots=True, eq=False)
+class Pending:
+    """A push whose result has not come; `result` or `error` is set once it has."""
+
+    push: Push
+    started: float
+    asked: float
+    then: Callable[["Pending"], None] | None
+    result: Result | None = None
+    error: GeoError | None = None
+    finished: bool = field(default=False)
+
+
+class Client:
+    """A node's end of the link to the node that it dials.
+
+    Any thread may call it. One thread of its own reads.
+
+    Args:
+        settings: who it is and how long it waits.
+        dial: makes a connection to the peer, trying once; may raise `LinkError`.
+        compressor: encodes what goes up on this link.
+        clock: seconds on a clock that never goes back.
+
+    Raises:
+        LinkError: the peer cannot be reached within `reconnect_s`.
+        RefusedError: the peer wants no part of us.
+    """
+
+    def __init__(
+        self,
+        settings: ClientSettings,
+        dial: Callable[[], Connection],
+        compressor: Compressor,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._settings = settings
+        self._dial = dial
+        self._compressor = compressor
+        self._clock = clock
+        self._changed = threading.Condition()
+        self._pending: dict[RoundId, Pending] = {}
+        self._numbers: dict[tuple[str, Unit], int] = {}
+        self._report: TrafficReport | None = None
+        self._error: GeoError | None = None
+        self._closing = threading.Event()
+        self._traffic = Traffic()
+        self._connection = self._join()
+        self._reader = threading.Thread(target=self._read, name=f"{settings.name} reads", daemon=True)
+        self._reader.start()
+
+    @property
+    def traffic(self) -> Traffic:
+        """Bytes of this link so far, as this end counts them."""
+        with self._changed:
+            return Traffic(self._traffic.sent_bytes, self._traffic.received_bytes)
+
+    def next_round(self, scope: str, unit: Unit) -> RoundId:
+        """Returns the next round of a unit; workers that make the same calls get the same rounds."""
+        with self._changed:
+            number = self._numbers.get((scope, unit), -1) + 1
+            self._numbers[scope, unit] = number
+        return RoundId(scope, unit, number)
+
+    def push(
+        self,
+        round_id: RoundId,
+        values: Array | None,
+        *,
+        reduction: str,
+        weight: float,
+        covers: tuple[str, ...] = (),
+        then: Callable[[Pending], None] | None = None,
+    ) -> Pending:
+        """Sends a contribution and asks for the round's result.
+
+        Args:
+            round_id: the round.
+            values: one-dimensional; None takes part without values. They must not change until there is a
+                result.
+            reduction: name of the rule that merges.
+            weight: number of samples behind the values.
+            covers: the workers merged in the values; empty for the client's own name.
+            then: called with the pending push once it has a result or an error, in the client's thread.
+
+        Returns:
+            What `wait` takes.
+
+        Raises:
+            GeoError: the link was given up before.
+        """
+        payload = NOTHING if values is None else self._compressor.encode(round_id.unit, values)
+        name = self._settings.name
+        push = Push(name, round_id, reduction, float(weight), covers or (name,), payload)
+        now = self._clock()
+        pending = Pending(push, now, now, then)
+        with self._changed:
+            self._raise_error()
+            self._pending[round_id] = pending
+        self._send(push)
+        return pending
+
+    def wait(self, pending: Pending) -> Result:
+        """Waits for the result of a push.
+
+        Raises:
+            RefusedError: the peer gave the run up; the message is its reason.
+            LinkError: the peer was lost, or no result came within `round_timeout_s`.
+        """
+        while not pending.finished:
+            with self._changed:
+                self._changed.wait_for(lambda: pending.finished, self._settings.retry_s)
+            if not pending.finished:
+                self.check()
+        if pending.error is not None:
+            raise pending.error
+        assert pending.result is not None
+        return pending.result
+
+    def pull(self, pending: Pending) -> None:
+        """Asks again for the result of a push."""
+        pending.asked = self._clock()
+        self._send(Pull(pending.push.round))
+
+    def check(self) -> None:
+        """Asks again, or gives up, where a result takes too long; called from time to time."""
+        now = self._clock()
+        with self._changed:
+            waiting = list(self._pending.values())
+        for pending in waiting:
+            if now - pending.started > self._settings.round_timeout_s:
+                waited = f"{self._settings.round_timeout_s:.0f} s"
+                self._give_up(
+                    DeadlineError(f"{self._settings.peer}: no result of {pending.push.round} in {waited}")
+                )
+                return
+            if now - pending.asked > self._settings.retry_s:
+                self.pull(pending)
+
+    def peer_traffic(self, timeout_s: float = 30.0) -> dict[str, Traffic]:
+        """Asks the peer for the bytes of its links, by the node at the other end.
+
+        Raises:
+            LinkError: the peer was lost, or gives no answer in time.
+        """
+        with self._changed:
+            self._raise_error()
+            self._report = None
+        self._send(TrafficQuery())
+        with self._changed:
+            self._changed.wait_for(lambda: self._report is not None or self._error is not None, timeout_s)
+            self._raise_error()
+            if self._report is None:
+                raise DeadlineError(f"{self._settings.peer}: no report of its traffic in {timeout_s:.0f} s")
+            return {peer: Traffic(sent, received) for peer, sent, received in self._report.links}
+
+    def close(self, reason: str = "") -> None:
+        """Ends the connection; may be called twice.
+
+        It waits for the peer to close first, so that the peer has read all that we sent.
+
+        Args:
+            reason: why we give up, for the peer; empty when we have done our part.
+        """
+        if not self._closing.is_set():
+            self._closing.set()
+            self._send(Refusal(reason) if reason else Leave(self._settings.name))
+            self._reader.join(_LEAVE_S)
+        self._connection.close()
+        self._reader.join(_LEAVE_S)
+
+    def _send(self, message: Message) -> None:
+        connection = self._connection
+        try:
+            connection.send(message)
+        except LinkError:
+            # The reader sees the end of the connection too; it makes a new one and asks again for what is
+            # pending.
+            connection.close()
+
+    def _raise_error(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+    def _join(self) -> Connection:
+        settings, deadline, attempt = self._settings, self._clock() + self._settings.reconnect_s, 0
+        while True:
+            try:
+                return self._join_once()
+            except LinkError as error:
+                if self._clock() >= deadline or self._closing.is_set():
+                    raise LinkClosedError(
+                        f"{settings.peer}: not reached within {settings.reconnect_s:.0f} s ({error})"
+                    ) from error
+            self._closing.wait(_BACKOFF_S[min(attempt, len(_BACKOFF_S) - 1)])
+            attempt += 1
+
+    def _join_once(self) -> Connection:
+        connection = self._dial()
+        self._traffic.add(connection.traffic)
+        connection.traffic = self._traffic
+        try:
+            connection.send(Join(self._settings.name, self._settings.run))
+            reply = connection.receive(self._settings.reconnect_s)
+            if isinstance(reply, Refusal):
+                raise RefusedError(f"{self._settings.peer}: {reply.reason}")
+            if not isinstance(reply, Welcome):
+                raise ProtocolError(f"{self._settings.peer} greets with {type(reply).__name__}")
+        except GeoError:
+            connection.close()
+            raise
+        return connection
+
+    def _read(self) -> None:
+        while True:
+            try:
+                self._take(self._connection.receive())
+            except LinkError:
+                if not self._rejoin():
+                    return
+            except PeerError as error:
+                self._give_up(error)
+                return
+
+    def _rejoin(self) -> bool:
+        self._connection.close()
+        if self._closing.is_set():
+            return False
+        try:
+            self._connection = self._join()
+        except GeoError as error:
+            self._give_up(error)
+            return False
+        with self._changed:
+            waiting = list(self._pending.values())
+        for pending in waiting:
+            self.pull(pending)
+        return True
+
+    def _take(self, message: Message) -> None:
+        match message:
+            case Answer(round=round_id):
+                with self._changed:
+                    pending = self._pending.pop(round_id, None)
+                if pending is not None:  # else a second answer to a second question
+                    values = decode(round_id.unit, message.payload)
+                    pending.result = Result(values, message.weight)
+                    self._finish(pending)
+            case Missing(round=round_id):
+                with self._changed:
+                    pending = self._pending.get(round_id)
+                if pending is not None:
+                    self._send(pending.push)
+            case TrafficReport():
+                with self._changed:
+                    self._report = message
+                    self._changed.notify_all()
+            case Refusal(reason=reason):
+                raise RefusedError(f"{self._settings.peer}: {reason}")
+            case _:
+                raise ProtocolError(
+                    f"{self._settings.peer} sends {type(message).__name__}, which we do not take"
+                )
+
+    def _finish(self, pending: Pending) -> None:
+        with self._changed:
+            pending.finished = True
+            self._changed.notify_all()
+        if pending.then is not None:
+            pending.then(pending)
+
+    def _give_up(self, error: GeoError) -> None:
+        with self._changed:
+            self._error = self._error or error
+            given_up = list(self._pending.values())
+            self._pending.clear()
+            self._changed.notify_all()
+        self._connection.close()
+        for pending in given_up:
+            pending.error = error
+            self._finish(pending)

@@ -1,0 +1,52 @@
+"""What can go wrong between nodes: ours, the peer's, the link's.
+
+Errors::
+
+    GeoError
+    ├── UsageError            ours: the engine was called in a way that it does not allow
+    ├── PeerError             the peer's: it sent what it must not send
+    │   ├── FrameError        bytes that are no message: magic, version, lengths, head, buffers
+    │   ├── ProtocolError     a well-formed message that does not fit the rounds or the topology
+    │   └── RefusedError      the peer refused what we sent, and says why
+    └── LinkError             nobody's: the bytes do not come through
+        ├── LinkClosedError   the connection cannot be made, or ended
+        └── DeadlineError     a wait took too long; says for what
+
+Bad options of the user are no part of this tree: they are `InputError`, raised before anything starts.
+"""
+
+
+class GeoError(Exception):
+    """Root of the tree; the message is one line."""
+
+
+class UsageError(GeoError):
+    """The engine was called in a way that it does not allow: a fault of this code."""
+
+
+class PeerError(GeoError):
+    """The peer sent what it must not send; its connection is closed, the others live on."""
+
+
+class FrameError(PeerError):
+    """Bytes that are no message."""
+
+
+class ProtocolError(PeerError):
+    """A well-formed message that does not fit the rounds or the topology."""
+
+
+class RefusedError(PeerError):
+    """The peer refused what we sent; the message is the peer's reason."""
+
+
+class LinkError(GeoError):
+    """The bytes do not come through; trying again may help."""
+
+
+class LinkClosedError(LinkError):
+    """The connection cannot be made, or ended."""
+
+
+class DeadlineError(LinkError):
+    """A wait took too long; the message says for what."""

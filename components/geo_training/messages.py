@@ -1,0 +1,362 @@
+"""The messages between nodes and their bytes, version 1. Never pickle. Knows nothing of sockets or rounds.
+
+A frame::
+
+    header  20 bytes  magic "GKFP", version u8, type u8, buffers u16, head bytes u32, body bytes u64
+    head    msgpack array: the fields of the message in the order of its class
+    body    raw little-endian buffers, one after the other; their dtypes and lengths are in the head
+
+Lengths are held against `Limits` before anything is allocated. Whatever is wrong with the bytes raises
+`FrameError`.
+"""
+
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import msgpack
+import numpy as np
+
+from .errors import FrameError
+from .units import RoundId, Unit
+
+MAGIC = b"GKFP"
+VERSION = 1
+MAX_NAME_CHARACTERS = 256
+MAX_BUFFERS = 16
+
+Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+Bytes: TypeAlias = bytes | memoryview
+_HEADER = struct.Struct("<4sBBHIQ")
+_DTYPES = frozenset(("<f2", "<f4", "<f8", "|i1", "|u1", "<u2", "<i4", "<u4", "<i8"))
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a frame may hold, checked before allocation."""
+
+    head_bytes: int
+    body_bytes: int
+
+
+BEFORE_JOIN = Limits(head_bytes=4096, body_bytes=0)
+"""For a peer that has not said who it is."""
+
+JOINED = Limits(head_bytes=1 << 20, body_bytes=1 << 26)
+"""For a peer that has joined; a client cuts what is larger into slices."""
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """Values as a compressor left them.
+
+    Attributes:
+        codec: name of the compressor that reads them; `ABSENT` for a contribution without values.
+        dtype: of the values when decoded, such as `<f4`.
+        buffers: the encoded values, one-dimensional.
+    """
+
+    codec: str
+    dtype: str
+    buffers: tuple[Array, ...]
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of the buffers on the wire."""
+        return sum(buffer.nbytes for buffer in self.buffers)
+
+
+ABSENT = "absent"
+NOTHING = Payload(ABSENT, "<f4", ())
+"""What a worker sends that takes part in a round without values: no samples left, or not the first worker."""
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """First frame of the dialling side: who it is, and of which run."""
+
+    sender: str
+    run: str
+
+
+@dataclass(frozen=True, slots=True)
+class Welcome:
+    """Reply to a `Join` that was accepted."""
+
+    sender: str
+
+
+@dataclass(frozen=True, slots=True)
+class Push:
+    """One contribution to a round; (sender, round) numbers it, so that a repeat is known as one.
+
+    Attributes:
+        sender: the node that sends it.
+        round: the round that it is for.
+        reduction: name of the rule by which contributions are merged.
+        weight: number of samples behind the values.
+        covers: the workers whose contributions are merged in it.
+        payload: the values.
+    """
+
+    sender: str
+    round: RoundId
+    reduction: str
+    weight: float
+    covers: tuple[str, ...]
+    payload: Payload
+
+
+@dataclass(frozen=True, slots=True)
+class Pull:
+    """Asks for the result of a round; answered when there is one, or by `Missing`."""
+
+    round: RoundId
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Reply to a `Pull`: nothing of yours is counted in that round, push it again."""
+
+    round: RoundId
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The result of a round, the same for all that took part.
+
+    Attributes:
+        round: the round.
+        weight: samples behind the result.
+        payload: the result's values.
+    """
+
+    round: RoundId
+    weight: float
+    payload: Payload
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """Last frame of a peer that has done its part."""
+
+    sender: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The reason why the sender ends the connection, in one line."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TrafficQuery:
+    """Asks a node for its bytes per link."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrafficReport:
+    """Reply to a `TrafficQuery`.
+
+    Attributes:
+        links: (peer, bytes sent, bytes received) for each peer, since the node started.
+    """
+
+    links: tuple[tuple[str, int, int], ...]
+
+
+Message: TypeAlias = (
+    Join | Welcome | Push | Pull | Missing | Answer | Leave | Refusal | TrafficQuery | TrafficReport
+)
+
+
+def encode(message: Message) -> list[Bytes]:
+    """Returns the frame of `message` as pieces to send one after the other; buffers are not copied."""
+    code, to_head, _ = _TYPES_BY_CLASS[type(message)]
+    head = msgpack.packb(to_head(message))
+    payload = getattr(message, "payload", NOTHING)
+    header = _HEADER.pack(MAGIC, VERSION, code, len(payload.buffers), len(head), payload.num_bytes)
+    return [header + head, *(_little_endian_bytes(buffer) for buffer in payload.buffers)]
+
+
+def read_message(read_into: Callable[[memoryview], None], limits: Limits) -> tuple[Message, int]:
+    """Reads one frame.
+
+    Args:
+        read_into: fills the memory it is given with the next bytes, or raises an error of the link.
+        limits: what the frame may hold.
+
+    Returns:
+        The message, whose buffers are views of the bytes read, and the frame's length in bytes.
+
+    Raises:
+        FrameError: the bytes are no message, or more than `limits` allow.
+    """
+    header = bytearray(_HEADER.size)
+    read_into(memoryview(header))
+    magic, version, code, num_buffers, head_bytes, body_bytes = _HEADER.unpack(header)
+    if magic != MAGIC:
+        raise FrameError(f"frame starts with {bytes(magic)!r}, {MAGIC!r} is needed")
+    if version != VERSION:
+        raise FrameError(f"frame of version {version}, this release speaks {VERSION}")
+    if code not in _TYPES_BY_CODE:
+        raise FrameError(f"frame of type {code}, 1 to {len(_TYPES_BY_CODE)} exist")
+    if head_bytes > limits.head_bytes or body_bytes > limits.body_bytes or num_buffers > MAX_BUFFERS:
+        raise FrameError(
+            f"frame announces {num_buffers} buffers, {head_bytes} + {body_bytes} bytes: too large"
+        )
+    head = bytearray(head_bytes)
+    read_into(memoryview(head))
+    fields = _unpack(head)
+    body = np.empty(body_bytes, np.uint8)
+    if body_bytes:
+        read_into(body.data)
+    message = _build(code, fields, body, num_buffers)
+    return message, _HEADER.size + head_bytes + body_bytes
+
+
+def _little_endian_bytes(buffer: Array) -> memoryview:
+    little = np.ascontiguousarray(buffer, dtype=buffer.dtype.newbyteorder("<"))
+    return little.data.cast("B") if little.size else memoryview(b"")
+
+
+def _unpack(head: bytearray) -> list[Any]:
+    try:
+        fields = msgpack.unpackb(head, strict_map_key=True, use_list=True)
+    except (ValueError, msgpack.exceptions.UnpackException, RecursionError) as error:
+        raise FrameError(f"head is not msgpack: {error}") from error
+    if not isinstance(fields, list):
+        raise FrameError(f"head is a {type(fields).__name__}, an array is needed")
+    return fields
+
+
+def _build(code: int, fields: list[Any], body: Array, num_buffers: int) -> Message:
+    name, _, from_head = _TYPES_BY_CODE[code]
+    try:
+        message: Message = from_head(fields, body)
+    except (ValueError, TypeError, IndexError) as error:
+        raise FrameError(f"head of {name.__name__}: {error}".splitlines()[0]) from error
+    payload = getattr(message, "payload", NOTHING)
+    if len(payload.buffers) != num_buffers or payload.num_bytes != body.nbytes:
+        raise FrameError(f"head of {name.__name__} describes other buffers than its header")
+    return message
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not 0 < len(value) <= MAX_NAME_CHARACTERS:
+        raise ValueError(f"a text of 1 to {MAX_NAME_CHARACTERS} characters is needed, not {value!r:.40}")
+    return value
+
+
+def _natural(value: Any) -> int:
+    if type(value) is not int or not 0 <= value < 1 << 62:
+        raise ValueError(f"a whole number from 0 is needed, not {value!r:.40}")
+    return value
+
+
+def _weight(value: Any) -> float:
+    if type(value) is not float or not 0 <= value < float("inf"):
+        raise ValueError(f"a finite weight from 0 is needed, not {value!r:.40}")
+    return value
+
+
+def _fields(value: Any, count: int) -> Sequence[Any]:
+    if not isinstance(value, list) or len(value) != count:
+        raise ValueError(f"an array of {count} is needed, not {value!r:.40}")
+    return value
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise ValueError(f"an array is needed, not {value!r:.40}")
+    return value
+
+
+def _round_to_head(round_id: RoundId) -> list[Any]:
+    unit = round_id.unit
+    return [round_id.scope, unit.key, unit.offset, unit.count, round_id.number]
+
+
+def _round_from_head(value: Any) -> RoundId:
+    scope, key, offset, count, number = _fields(value, 5)
+    return RoundId(_text(scope), Unit(_text(key), _natural(offset), _natural(count)), _natural(number))
+
+
+def _payload_to_head(payload: Payload) -> list[Any]:
+    described = [[b.dtype.newbyteorder("<").str, b.size] for b in payload.buffers]
+    return [payload.codec, payload.dtype, described]
+
+
+def _payload_from_head(value: Any, body: Array) -> Payload:
+    codec, dtype, described = _fields(value, 3)
+    if dtype not in _DTYPES:
+        raise ValueError(f"dtype {dtype!r:.40} is not one of {', '.join(sorted(_DTYPES))}")
+    buffers, start = [], 0
+    for item in _list(described):
+        buffer_dtype, count = _fields(item, 2)
+        if buffer_dtype not in _DTYPES:
+            raise ValueError(f"dtype {buffer_dtype!r:.40} is not one of {', '.join(sorted(_DTYPES))}")
+        end = start + np.dtype(buffer_dtype).itemsize * _natural(count)
+        if end > body.nbytes:
+            raise ValueError("buffers longer than the body")
+        buffers.append(body[start:end].view(buffer_dtype))
+        start = end
+    return Payload(_text(codec), dtype, tuple(buffers))
+
+
+def _push_from_head(fields: list[Any], body: Array) -> Push:
+    sender, round_id, reduction, weight, covers, payload = _fields(fields, 6)
+    return Push(
+        sender=_text(sender),
+        round=_round_from_head(round_id),
+        reduction=_text(reduction),
+        weight=_weight(weight),
+        covers=tuple(_text(name) for name in _list(covers)),
+        payload=_payload_from_head(payload, body),
+    )
+
+
+def _push_to_head(push: Push) -> list[Any]:
+    round_id, payload = _round_to_head(push.round), _payload_to_head(push.payload)
+    return [push.sender, round_id, push.reduction, float(push.weight), list(push.covers), payload]
+
+
+def _answer_from_head(fields: list[Any], body: Array) -> Answer:
+    round_id, weight, payload = _fields(fields, 3)
+    return Answer(_round_from_head(round_id), _weight(weight), _payload_from_head(payload, body))
+
+
+def _report_from_head(fields: list[Any]) -> TrafficReport:
+    links = [_fields(link, 3) for link in _list(_fields(fields, 1)[0])]
+    return TrafficReport(
+        tuple((_text(peer), _natural(sent), _natural(received)) for peer, sent, received in links)
+    )
+
+
+_Type: TypeAlias = tuple[type, Callable[[Any], list[Any]], Callable[[list[Any], Array], Any]]
+_TYPES: tuple[_Type, ...] = (
+    (Join, lambda m: [m.sender, m.run], lambda f, _: Join(*map(_text, _fields(f, 2)))),
+    (Welcome, lambda m: [m.sender], lambda f, _: Welcome(_text(_fields(f, 1)[0]))),
+    (Push, _push_to_head, _push_from_head),
+    (Pull, lambda m: [_round_to_head(m.round)], lambda f, _: Pull(_round_from_head(_fields(f, 1)[0]))),
+    (Missing, lambda m: [_round_to_head(m.round)], lambda f, _: Missing(_round_from_head(_fields(f, 1)[0]))),
+    (
+        Answer,
+        lambda m: [_round_to_head(m.round), float(m.weight), _payload_to_head(m.payload)],
+        _answer_from_head,
+    ),
+    (Leave, lambda m: [m.sender], lambda f, _: Leave(_text(_fields(f, 1)[0]))),
+    (
+        Refusal,
+        lambda m: [m.reason[:MAX_NAME_CHARACTERS] or "no reason"],
+        lambda f, _: Refusal(_text(_fields(f, 1)[0])),
+    ),
+    (TrafficQuery, lambda _: [], lambda f, _: TrafficQuery(*_fields(f, 0))),
+    (TrafficReport, lambda m: [[list(link) for link in m.links]], lambda f, _: _report_from_head(f)),
+)
+_TYPES_BY_CODE = dict(enumerate(_TYPES, start=1))
+_TYPES_BY_CLASS = {
+    kind: (code, to_head, from_head) for code, (kind, to_head, from_head) in _TYPES_BY_CODE.items()
+}

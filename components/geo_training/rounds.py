@@ -1,0 +1,272 @@
+"""Which contributions finish a round at one node: a pure state machine.
+
+Takes time as an argument and never looks into a value. Knows nothing of networks, reductions or threads.
+
+Laws, whatever order, repeats or losses the contributions come in: a round finishes at most once; a
+contribution that was accepted is in exactly one finished round, or still held.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias
+
+from .errors import ProtocolError
+from .units import RoundId, Unit
+
+REMEMBERED = 64
+"""Numbers of a unit, back from the newest finished, in which a repeat is told from a late contribution."""
+
+RESULTS_KEPT = 2
+"""Results of a unit that are kept for peers which lost their answer: who pushes one has the one before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """What one sender brings to a round.
+
+    Attributes:
+        sender: the peer that sent it.
+        covers: the workers whose values are merged in it.
+        weight: number of samples behind it.
+        value: anything; opaque here.
+    """
+
+    sender: str
+    covers: frozenset[str]
+    weight: float
+    value: Any
+
+
+class Rule(Protocol):
+    """Tells when a round is finished; asked at each contribution and as time passes."""
+
+    def finished(self, covered: frozenset[str], expected: frozenset[str], waited_s: float) -> bool:
+        """Tells whether a round is finished.
+
+        Args:
+            covered: workers that are in the round.
+            expected: workers that the route leads through this node.
+            waited_s: seconds since the round's first contribution.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class All:
+    """A round is finished when every expected worker is in it."""
+
+    def finished(
+        self,
+        covered: frozenset[str],
+        expected: frozenset[str],
+        waited_s: float,  # noqa: ARG002
+    ) -> bool:
+        """See `Rule`."""
+        return expected <= covered
+
+
+@dataclass(frozen=True, slots=True)
+class Quorum:
+    """A round is finished with `workers` in it, once `grace_s` has passed for the others; sooner with all.
+
+    `Quorum(workers=1)` finishes with any contribution. Who comes later is counted in the unit's next round.
+    """
+
+    workers: int
+    grace_s: float = 0.0
+
+    def finished(self, covered: frozenset[str], expected: frozenset[str], waited_s: float) -> bool:
+        """See `Rule`."""
+        return expected <= covered or (len(covered) >= self.workers and waited_s >= self.grace_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The contribution is kept; its round is not finished."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """The contribution was counted before. `result` is what `settle` was given, None while there is none."""
+
+    result: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The round is finished by these contributions, sorted by sender."""
+
+    round: RoundId
+    contributions: tuple[Contribution, ...]
+
+    @property
+    def weight(self) -> float:
+        """Samples of all contributions."""
+        return sum(contribution.weight for contribution in self.contributions)
+
+    @property
+    def covers(self) -> tuple[str, ...]:
+        """The workers in the round, sorted."""
+        return tuple(sorted({worker for c in self.contributions for worker in c.covers}))
+
+
+@dataclass(frozen=True, slots=True)
+class Overdue:
+    """A round that waited longer than it may."""
+
+    round: RoundId
+    missing: tuple[str, ...]
+    waited_s: float
+
+
+Event: TypeAlias = Held | Repeated | Finished
+
+
+@dataclass(slots=True)
+class _Open:
+    expected: frozenset[str]
+    since: float
+    contributions: list[Contribution] = field(default_factory=list)
+
+    @property
+    def covered(self) -> frozenset[str]:
+        return frozenset().union(*(c.covers for c in self.contributions))
+
+
+@dataclass(slots=True)
+class _Done:
+    covered: set[str]
+    waiting: set[str]
+    settled: bool = False
+    result: Any = None
+
+
+@dataclass(slots=True)
+class _Line:
+    """The rounds of one unit in one scope."""
+
+    open: dict[int, _Open] = field(default_factory=dict)
+    done: dict[int, _Done] = field(default_factory=dict)
+    carried: list[Contribution] = field(default_factory=list)
+
+    def newest_done(self) -> int:
+        return max(self.done, default=-1)
+
+
+class Rounds:
+    """The rounds of one node.
+
+    Args:
+        rule: which contributions finish a round.
+        timeout_s: how long a round may stay open.
+    """
+
+    def __init__(self, rule: Rule, timeout_s: float) -> None:
+        self._rule = rule
+        self._timeout_s = timeout_s
+        self._lines: dict[tuple[str, Unit], _Line] = defaultdict(_Line)
+
+    def offer(
+        self, round_id: RoundId, contribution: Contribution, expected: frozenset[str], now: float
+    ) -> Event:
+        """Takes one contribution.
+
+        Args:
+            round_id: the round that it is for.
+            contribution: what came.
+            expected: the workers whose contributions the route leads through this node.
+            now: seconds on any clock that never goes back.
+
+        Returns:
+            `Held`, `Repeated`, or `Finished` when it was the last one needed.
+
+        Raises:
+            ProtocolError: it covers workers that are not expected or partly counted, or it is too old to
+                judge.
+        """
+        line = self._lines[round_id.scope, round_id.unit]
+        if not contribution.covers or not contribution.covers <= expected:
+            raise ProtocolError(
+                f"{round_id}: {contribution.sender} brings workers that are not expected here"
+            )
+        if round_id.number <= line.newest_done() - REMEMBERED:
+            raise ProtocolError(f"{round_id} is {REMEMBERED} rounds or more behind")
+        if (done := line.done.get(round_id.number)) is not None:
+            return self._late(round_id, line, done, contribution)
+        current = line.open.setdefault(round_id.number, _Open(expected, now))
+        if _counted(round_id, contribution, current.covered):
+            return Repeated(None)
+        current.contributions.append(contribution)
+        return self._finish(round_id, line, now) or Held()
+
+    def settle(self, round_id: RoundId, result: Any) -> tuple[str, ...]:
+        """Stores the result of a finished round, for peers that ask again.
+
+        Returns:
+            The senders that wait for it, sorted.
+
+        Raises:
+            ProtocolError: the round was not finished here, or has its result.
+        """
+        line = self._lines[round_id.scope, round_id.unit]
+        done = line.done.get(round_id.number)
+        if done is None or done.settled:
+            raise ProtocolError(f"{round_id} is not waiting for a result")
+        done.settled, done.result = True, result
+        for number in [n for n in line.done if n <= round_id.number - RESULTS_KEPT]:
+            line.done[number].result = None
+        return tuple(sorted(done.waiting))
+
+    def ask(self, round_id: RoundId, sender: str) -> Event | None:
+        """Looks up what a sender asks for.
+
+        Returns:
+            `Repeated` with the result; `Held` when the sender is counted and the result will come; None when
+            nothing of the sender is counted.
+        """
+        line = self._lines[round_id.scope, round_id.unit]
+        if (done := line.done.get(round_id.number)) is not None and sender in done.waiting:
+            return Repeated(done.result) if done.settled else Held()
+        current = line.open.get(round_id.number)
+        if current is not None and any(c.sender == sender for c in current.contributions):
+            return Held()
+        return None
+
+    def tick(self, now: float) -> Iterator[Finished | Overdue]:
+        """Yields the rounds that time has finished, or that wait for too long."""
+        for (scope, unit), line in list(self._lines.items()):
+            for number, current in list(line.open.items()):
+                round_id = RoundId(scope, unit, number)
+                if (event := self._finish(round_id, line, now)) is not None:
+                    yield event
+                elif now - current.since > self._timeout_s:
+                    missing = tuple(sorted(current.expected - current.covered))
+                    yield Overdue(round_id, missing, now - current.since)
+
+    def _finish(self, round_id: RoundId, line: _Line, now: float) -> Finished | None:
+        current = line.open[round_id.number]
+        if not self._rule.finished(current.covered, current.expected, now - current.since):
+            return None
+        del line.open[round_id.number]
+        contributions = sorted([*current.contributions, *line.carried], key=lambda c: c.sender)
+        line.carried = []
+        senders = {c.sender for c in current.contributions}
+        line.done[round_id.number] = _Done(set(current.covered), senders)
+        for number in [n for n in line.done if n <= line.newest_done() - REMEMBERED]:
+            del line.done[number]
+        return Finished(round_id, tuple(contributions))
+
+    def _late(self, round_id: RoundId, line: _Line, done: _Done, contribution: Contribution) -> Event:
+        if not _counted(round_id, contribution, frozenset(done.covered)):
+            line.carried.append(contribution)
+            done.covered |= contribution.covers
+        done.waiting.add(contribution.sender)
+        return Repeated(done.result)
+
+
+def _counted(round_id: RoundId, contribution: Contribution, covered: frozenset[str]) -> bool:
+    if contribution.covers <= covered:
+        return True
+    if contribution.covers & covered:
+        raise ProtocolError(f"{round_id}: {contribution.sender} brings workers that are partly counted")
+    return False

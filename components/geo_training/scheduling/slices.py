@@ -1,0 +1,32 @@
+"""Cutting a key into units. Knows nothing of networks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from ..units import Unit
+
+
+class Slices(Protocol):
+    """Cuts a key; every node must cut it alike, for a unit is what a round is about."""
+
+    def cut(self, key: str, count: int, itemsize: int) -> Sequence[Unit]:
+        """Returns the units of a key, first to be sent first; called by a worker once a round.
+
+        Args:
+            key: the key.
+            count: number of its values.
+            itemsize: bytes of a value.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class InOrder:
+    """Slices of at most `slice_bytes`, in the order of the values; a smaller key is one unit."""
+
+    slice_bytes: int = 4 << 20
+
+    def cut(self, key: str, count: int, itemsize: int) -> Sequence[Unit]:
+        """See `Slices`."""
+        step = max(1, self.slice_bytes // itemsize)
+        return [Unit(key, start, min(step, count - start)) for start in range(0, max(count, 1), step)]

@@ -1,0 +1,133 @@
+"""Sites, their workers, and where the tree's nodes listen. Knows nothing of sockets or rounds.
+
+Names of nodes: `root`, a site's folder in the partitions (`site-0`), a worker of it (`site-0/worker-1`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .._files import InputError
+from .transport.base import Address
+
+ROOT = "root"
+LOOPBACK = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One site.
+
+    Attributes:
+        name: the site's node, which is its aggregator.
+        num_workers: workers of the site.
+        listens: where its aggregator listens for the site's own workers.
+    """
+
+    name: str
+    num_workers: int
+    listens: Address
+
+    @property
+    def workers(self) -> tuple[str, ...]:
+        """Names of the workers."""
+        return tuple(f"{self.name}/worker-{index}" for index in range(self.num_workers))
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """The tree: every site's aggregator dials the root, every worker its site's aggregator.
+
+    Attributes:
+        root: where the root listens for the sites.
+        sites: the sites, in the partitions' order.
+    """
+
+    root: Address
+    sites: tuple[Site, ...]
+
+    def __post_init__(self) -> None:
+        names = [site.name for site in self.sites]
+        if not names or len(set(names)) != len(names) or ROOT in names or any("/" in name for name in names):
+            raise InputError(
+                f"sites are {names}, allowed: one or more, unlike names without '/', none {ROOT!r}"
+            )
+        addresses = [str(self.root), *(str(site.listens) for site in self.sites)]
+        if len(set(addresses)) != len(addresses):
+            raise InputError(f"topology listens at {addresses}, allowed: each address once")
+
+    @property
+    def workers(self) -> tuple[str, ...]:
+        """Names of all workers, site by site."""
+        return tuple(worker for site in self.sites for worker in site.workers)
+
+    def site(self, name: str) -> Site:
+        """Returns the site of a node name (its own or a worker's)."""
+        return next(site for site in self.sites if site.name == name.partition("/")[0])
+
+    def children(self, node: str) -> tuple[str, ...]:
+        """Returns the nodes that dial `node`."""
+        return tuple(s.name for s in self.sites) if node == ROOT else self.site(node).workers
+
+    def address(self, node: str) -> Address:
+        """Returns where an aggregator listens."""
+        return self.root if node == ROOT else self.site(node).listens
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the form that `read` reads, whole."""
+        sites = {s.name: {"listens": str(s.listens)} for s in self.sites}
+        return {"root": str(self.root), "sites": sites}
+
+
+def check(options: Mapping[str, Any]) -> None:
+    """Checks the `topology` parameter as far as it can be without knowing the sites.
+
+    Raises:
+        InputError: a key that does not exist, or an address that is none.
+    """
+    _allowed("topology", options, ("root", "sites"))
+    if "root" in options:
+        Address.parse(options["root"], "topology['root']")
+    sites = options.get("sites", {})
+    if not isinstance(sites, Mapping):
+        raise InputError(f"topology['sites'] is {sites!r}, allowed: a mapping of site names")
+    for name, site in sites.items():
+        option = f"topology['sites'][{name!r}]"
+        _allowed(option, site, ("listens",))
+        if "listens" in site:
+            Address.parse(site["listens"], f"{option}['listens']")
+
+
+def read(options: Mapping[str, Any], workers: Mapping[str, int], free_ports: Sequence[int]) -> Topology:
+    """Makes the topology of a run from the `topology` parameter; empty means all on this machine.
+
+    Args:
+        options: `{"root": "host:port", "sites": {"site-0": {"listens": "host:port"}}}`, each part optional.
+        workers: number of workers by site name.
+        free_ports: ports of this machine for the nodes that `options` gives no address, one a site and one
+            more.
+
+    Raises:
+        InputError: an option is wrong, or names a site that does not exist.
+    """
+    check(options)
+    sites = options.get("sites", {})
+    if unknown := sorted(set(sites) - set(workers)):
+        raise InputError(f"topology['sites'] names {unknown}, allowed: {sorted(workers)}")
+    ports = iter(free_ports)
+
+    def address(given: Mapping[str, Any], key: str) -> Address:
+        port = next(ports)
+        return Address.parse(given[key], f"topology {key}") if key in given else Address(LOOPBACK, port)
+
+    return Topology(
+        root=address(options, "root"),
+        sites=tuple(Site(name, n, address(sites.get(name, {}), "listens")) for name, n in workers.items()),
+    )
+
+
+def _allowed(option: str, value: Any, keys: tuple[str, ...]) -> None:
+    if not isinstance(value, Mapping):
+        raise InputError(f"{option} is {value!r}, allowed: a mapping with {', '.join(keys)}")
+    if unknown := sorted(set(value) - set(keys)):
+        raise InputError(f"{option} has {unknown}, allowed: {', '.join(keys)}")

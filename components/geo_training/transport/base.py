@@ -1,0 +1,110 @@
+"""What a transport is: connections that carry whole messages and count their bytes. Knows no rounds."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from ..._files import InputError
+from ..messages import Limits, Message
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a node listens."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def parse(cls, text: str, option: str) -> "Address":
+        """Reads `host:port`.
+
+        Raises:
+            InputError: it is not that; names `option`.
+        """
+        host, separator, port = text.rpartition(":") if isinstance(text, str) else ("", "", "")
+        if not separator or not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
+            raise InputError(f"{option} is {text!r}, allowed: host:port with a port from 1 to 65535")
+        return cls(host, int(port))
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+@dataclass(slots=True)
+class Traffic:
+    """Bytes of all frames of a link, headers included, each way; written by the link's own threads only."""
+
+    sent_bytes: int = 0
+    received_bytes: int = 0
+
+    def add(self, other: "Traffic") -> None:
+        """Adds the counts of another connection of the same link."""
+        self.sent_bytes += other.sent_bytes
+        self.received_bytes += other.received_bytes
+
+
+class Connection(Protocol):
+    """One connection; any thread may send, one thread receives."""
+
+    limits: Limits
+    """What a received frame may hold."""
+
+    traffic: Traffic
+    """Where the connection counts; may be replaced by the link's own before a message after `Join`."""
+
+    def send(self, message: Message) -> None:
+        """Sends one message whole.
+
+        Raises:
+            LinkError: the connection ended, or the peer takes no bytes for too long.
+        """
+
+    def receive(self, timeout_s: float | None = None) -> Message:
+        """Waits for the next message.
+
+        Args:
+            timeout_s: how long to wait; None for as long as the connection lives. Once a frame has begun, it
+                must arrive within the transport's own limit too.
+
+        Raises:
+            FrameError: the bytes are no message.
+            LinkError: the connection ended, or the time is over.
+        """
+
+    def close(self) -> None:
+        """Ends the connection and wakes who waits in it; may be called twice."""
+
+
+class Listener(Protocol):
+    """Accepts connections at one address."""
+
+    address: Address
+    """Where it listens, with the port that it got."""
+
+    def accept(self, timeout_s: float) -> Connection | None:
+        """Returns the next connection, None when none came in time.
+
+        Raises:
+            LinkClosedError: the listener was closed.
+        """
+
+    def close(self) -> None:
+        """Stops listening; connections that were accepted live on."""
+
+
+class Transport(Protocol):
+    """Makes connections."""
+
+    def connect(self, address: Address, timeout_s: float) -> Connection:
+        """Connects, trying once.
+
+        Raises:
+            LinkError: nobody listens there, or no answer came in time.
+        """
+
+    def listen(self, address: Address) -> Listener:
+        """Listens; port 0 takes any free one.
+
+        Raises:
+            LinkClosedError: the address cannot be had.
+        """

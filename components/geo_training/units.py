@@ -1,0 +1,35 @@
+"""What one round is about: a contiguous piece of one key, a scope and a number.
+
+A whole model, one tensor, a slice of a tensor, a histogram or a list of neighbours are all units. Knows
+nothing of networks or of values.
+"""
+
+from dataclasses import dataclass
+
+TREE = "tree"
+"""Scope of a round that joins the workers of all sites and ends at the root."""
+
+SITE = "site"
+"""Scope of a round that joins the workers of one site and ends at the site's aggregator."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Unit:
+    """`count` values of `key`, from `offset`."""
+
+    key: str
+    offset: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class RoundId:
+    """The `number`-th round (from 0) of a unit in a scope; the same on every node that takes part."""
+
+    scope: str
+    unit: Unit
+    number: int
+
+    def __str__(self) -> str:
+        unit = self.unit
+        return f"round {self.number} of {unit.key}[{unit.offset}:{unit.offset + unit.count}] ({self.scope})"

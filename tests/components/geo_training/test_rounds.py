@@ -1,0 +1,160 @@
+"""Laws of the rounds, for any order, repeat and loss of contributions."""
+
+import pytest
+from geokfp.components.geo_training.errors import ProtocolError
+from geokfp.components.geo_training.rounds import (
+    REMEMBERED,
+    All,
+    Contribution,
+    Finished,
+    Held,
+    Overdue,
+    Quorum,
+    Repeated,
+    Rounds,
+)
+from geokfp.components.geo_training.units import RoundId, Unit
+from hypothesis import given
+from hypothesis import strategies as st
+from support.clock import FakeClock
+
+WORKERS = ("a", "b", "c")
+EXPECTED = frozenset(WORKERS)
+UNIT = Unit("gradient", 0, 4)
+
+
+def round_id(number: int, unit: Unit = UNIT) -> RoundId:
+    return RoundId("tree", unit, number)
+
+
+def contribution(
+    sender: str, number: int = 0, covers: tuple[str, ...] = (), weight: float = 1.0
+) -> Contribution:
+    return Contribution(sender, frozenset(covers or (sender,)), weight, (sender, number))
+
+
+deliveries = st.lists(st.tuples(st.sampled_from(WORKERS), st.integers(0, 4), st.integers(0, 1)), max_size=60)
+rules = st.sampled_from([All(), Quorum(1), Quorum(2), Quorum(2, grace_s=3.0)])
+
+
+@given(deliveries, rules, st.lists(st.booleans(), min_size=60, max_size=60))
+def test_no_round_finishes_twice_and_no_sample_is_lost_or_counted_twice(sent, rule, ticks):
+    """Each delivery is (worker, number, key); repeats are repeats, what is absent was lost."""
+    units = (UNIT, Unit("other", 0, 1))
+    rounds, clock = Rounds(rule, timeout_s=1e9), FakeClock()
+    finished: list[Finished] = []
+
+    def take(events):
+        for event in events:
+            if isinstance(event, Finished):
+                finished.append(event)
+                rounds.settle(event.round, "result")
+
+    for (worker, number, key), ticked in zip(sent, ticks, strict=False):
+        one = Contribution(worker, frozenset({worker}), 1.0, (worker, number, key))
+        take([rounds.offer(round_id(number, units[key]), one, EXPECTED, clock())])
+        if ticked:
+            clock.advance(2.0)
+            take(rounds.tick(clock()))
+
+    assert len({event.round for event in finished}) == len(finished)
+    counted = [c.value for event in finished for c in event.contributions]
+    assert len(set(counted)) == len(counted)
+    assert set(counted) <= set(sent)
+    # One more full round of each key brings whatever was held back for the next one.
+    for key, unit in enumerate(units):
+        for number in (*range(5), 5, 6):
+            for worker in WORKERS:
+                one = Contribution(worker, frozenset({worker}), 1.0, (worker, number, key))
+                take([rounds.offer(round_id(number, unit), one, EXPECTED, clock())])
+    clock.advance(10.0)
+    take(rounds.tick(clock()))
+    counted = [c.value for event in finished for c in event.contributions]
+    assert len(set(counted)) == len(counted)
+    assert {value for value in counted if value[1] < 5} >= set(sent)
+
+
+@given(st.permutations([*WORKERS, *WORKERS]))
+def test_all_finishes_with_the_last_worker_sorted_by_sender(order):
+    rounds = Rounds(All(), timeout_s=1e9)
+    events = [rounds.offer(round_id(0), contribution(worker), EXPECTED, 0.0) for worker in order]
+    done = [event for event in events if isinstance(event, Finished)]
+    assert len(done) == 1
+    assert [c.sender for c in done[0].contributions] == list(WORKERS)
+    assert done[0].weight == 3.0
+    assert done[0].covers == WORKERS
+
+
+def test_a_repeat_after_the_end_gets_the_result():
+    rounds = Rounds(All(), timeout_s=1e9)
+    assert rounds.offer(round_id(0), contribution("a"), frozenset("a"), 0.0)
+    assert rounds.offer(round_id(0), contribution("a"), frozenset("a"), 0.0) == Repeated(None)
+    assert rounds.settle(round_id(0), "result") == ("a",)
+    assert rounds.offer(round_id(0), contribution("a"), frozenset("a"), 0.0) == Repeated("result")
+    with pytest.raises(ProtocolError, match="not waiting"):
+        rounds.settle(round_id(0), "again")
+
+
+def test_merged_contributions_count_for_all_whom_they_cover():
+    rounds = Rounds(All(), timeout_s=1e9)
+    assert rounds.offer(round_id(0), contribution("site", covers=("a", "b")), EXPECTED, 0.0) == Held()
+    assert rounds.offer(round_id(0), contribution("b"), EXPECTED, 0.0) == Repeated(None)
+    with pytest.raises(ProtocolError, match="partly counted"):
+        rounds.offer(round_id(0), contribution("relay", covers=("b", "c")), EXPECTED, 0.0)
+    assert isinstance(rounds.offer(round_id(0), contribution("c"), EXPECTED, 0.0), Finished)
+
+
+def test_workers_that_are_not_expected_are_the_peers_error():
+    rounds = Rounds(All(), timeout_s=1e9)
+    for covers in (("stranger",), ("a", "stranger")):
+        with pytest.raises(ProtocolError, match="not expected"):
+            rounds.offer(round_id(0), contribution("x", covers=covers), EXPECTED, 0.0)
+    with pytest.raises(ProtocolError, match="not expected"):
+        rounds.offer(round_id(0), Contribution("x", frozenset(), 1.0, None), EXPECTED, 0.0)
+
+
+def test_what_is_too_old_to_judge_is_an_error_and_not_dropped():
+    rounds = Rounds(All(), timeout_s=1e9)
+    for number in range(REMEMBERED + 1):
+        rounds.offer(round_id(number), contribution("a", number), frozenset("a"), 0.0)
+    with pytest.raises(ProtocolError, match="behind"):
+        rounds.offer(round_id(0), contribution("a"), frozenset("a"), 0.0)
+
+
+def test_ask_tells_missing_from_held_and_done():
+    rounds = Rounds(All(), timeout_s=1e9)
+    assert rounds.ask(round_id(0), "a") is None
+    rounds.offer(round_id(0), contribution("a"), EXPECTED, 0.0)
+    assert rounds.ask(round_id(0), "a") == Held()
+    assert rounds.ask(round_id(0), "b") is None
+    for worker in "bc":
+        rounds.offer(round_id(0), contribution(worker), EXPECTED, 0.0)
+    assert rounds.ask(round_id(0), "b") == Held()
+    rounds.settle(round_id(0), "result")
+    assert rounds.ask(round_id(0), "b") == Repeated("result")
+
+
+def test_a_quorum_waits_for_its_grace_and_carries_the_late_one_over():
+    clock = FakeClock(100.0)
+    rounds = Rounds(Quorum(2, grace_s=5.0), timeout_s=1e9)
+    for worker in "ab":
+        assert rounds.offer(round_id(0), contribution(worker, 0), EXPECTED, clock()) == Held()
+    clock.advance(5.0)
+    (done,) = rounds.tick(clock())
+    assert isinstance(done, Finished)
+    assert done.covers == ("a", "b")
+    rounds.settle(done.round, "first")
+    assert rounds.offer(round_id(0), contribution("c", 0), EXPECTED, clock()) == Repeated("first")
+    events = [rounds.offer(round_id(1), contribution(worker, 1), EXPECTED, clock()) for worker in WORKERS]
+    assert isinstance(events[-1], Finished)
+    assert [c.value for c in events[-1].contributions] == [("a", 1), ("b", 1), ("c", 1), ("c", 0)]
+
+
+def test_a_round_that_waits_too_long_says_for_whom():
+    clock = FakeClock()
+    rounds = Rounds(All(), timeout_s=30.0)
+    rounds.offer(round_id(7), contribution("b", 7), EXPECTED, clock())
+    clock.advance(30.0)
+    assert list(rounds.tick(clock())) == []
+    clock.advance(1.0)
+    assert list(rounds.tick(clock())) == [Overdue(round_id(7), ("a", "c"), 31.0)]

@@ -1,0 +1,99 @@
+"""A whole tree of aggregators in threads of the test's process, over any transport."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+from geokfp.components.geo_training.aggregator import Aggregator, AggregatorSettings
+from geokfp.components.geo_training.client import Client, ClientSettings
+from geokfp.components.geo_training.compression import compression
+from geokfp.components.geo_training.errors import GeoError
+from geokfp.components.geo_training.route import TreeRouter
+from geokfp.components.geo_training.synchronization import synchronization
+from geokfp.components.geo_training.topology import ROOT, Site, Topology
+from geokfp.components.geo_training.transport.base import Address, Transport
+
+RUN = "test-run"
+
+
+class Tree:
+    """The aggregators of a topology, each served by a thread; `errors` holds what they ended with."""
+
+    def __init__(self, topology: Topology, transport: Transport, *, round_timeout_s: float, retry_s: float):
+        self.topology = topology
+        self.transport = transport
+        self.retry_s = retry_s
+        self.errors: dict[str, GeoError] = {}
+        self._threads = []
+        for name in (ROOT, *(site.name for site in topology.sites)):
+            aggregator = self._aggregator(name, round_timeout_s)
+            thread = threading.Thread(target=self._serve, args=(name, aggregator))
+            thread.start()
+            self._threads.append(thread)
+
+    def client(self, name: str, peer: str | None = None, **settings) -> Client:
+        peer = peer or self.topology.site(name).name
+        options = {
+            "reconnect_s": 10.0,
+            "round_timeout_s": 30.0,
+            "retry_s": self.retry_s,
+            "run": RUN,
+            **settings,
+        }
+        return Client(
+            ClientSettings(name=name, peer=peer, **options),
+            lambda: self.transport.connect(self.topology.address(peer), 5.0),
+            compression("none").up(),
+        )
+
+    def join(self) -> None:
+        for thread in self._threads:
+            thread.join(20.0)
+            assert not thread.is_alive()
+
+    def _aggregator(self, name: str, round_timeout_s: float) -> Aggregator:
+        return Aggregator(
+            AggregatorSettings(
+                name=name,
+                run=RUN,
+                children=frozenset(self.topology.children(name)),
+                round_timeout_s=round_timeout_s * (3 if name == ROOT else 1),
+            ),
+            self.transport.listen(self.topology.address(name)),
+            TreeRouter(self.topology),
+            synchronization("fsa").node(),
+            compression("none").down(),
+            {} if name == ROOT else {ROOT: self.client(name, ROOT)},
+        )
+
+    def _serve(self, name: str, aggregator: Aggregator) -> None:
+        try:
+            aggregator.serve()
+        except GeoError as error:
+            self.errors[name] = error
+
+
+def topology(num_sites: int, num_workers: int, ports: list[int] | None = None) -> Topology:
+    ports = ports or list(range(1, num_sites + 2))
+    sites = tuple(
+        Site(f"site-{i}", num_workers, Address("127.0.0.1", ports[i + 1])) for i in range(num_sites)
+    )
+    return Topology(Address("127.0.0.1", ports[0]), sites)
+
+
+@contextmanager
+def tree(
+    shape: Topology, transport: Transport, *, round_timeout_s: float = 30.0, retry_s: float = 5.0
+) -> Iterator[Tree]:
+    """Serves the tree for the block; at its end every aggregator must have come to its own."""
+    whole = Tree(shape, transport, round_timeout_s=round_timeout_s, retry_s=retry_s)
+    yield whole
+    whole.join()
+
+
+def at_once(work: Callable[[str], object], names: Sequence[str]) -> dict[str, object]:
+    """Runs `work(name)` for all names at the same time; returns results, or raises the first name's error."""
+    with ThreadPoolExecutor(len(names)) as threads:
+        futures = {name: threads.submit(work, name) for name in names}
+    return {name: future.result() for name, future in futures.items()}
