@@ -1,0 +1,112 @@
+"""The built-in pipelines run on the built-in graph, and each component alone on artifacts of a run."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from geokfp import components
+from kfp import dsl
+from kfp.compiler import Compiler
+
+COMMAND = [sys.executable, "-m", "geokfp.pipelines._command_line"]
+QUICK = ["-p", "epochs=6", "-p", "hidden_size=16"]
+
+
+def geokfp(*arguments: object, folder: Path) -> None:
+    done = subprocess.run(
+        [*COMMAND, *map(str, arguments)], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr + done.stdout
+
+
+@pytest.fixture(scope="module")
+def single_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("single")
+    geokfp("run", "single_site", "-o", "out", *QUICK, folder=folder)
+    return folder / "out"
+
+
+def metrics(out: Path) -> dict[str, float]:
+    return json.loads((out / "metrics.json").read_text(encoding="utf-8"))
+
+
+def check_results(out: Path) -> None:
+    got = metrics(out)
+    assert got["num_nodes"] == 1797
+    assert got["num_edges"] > 1797
+    assert 0 < got["edge_cut_fraction"] < 1
+    assert got["test_accuracy"] > 0.8
+    assert got["val_accuracy"] > 0.8
+    assert got["max_abs_difference"] <= 1e-4
+    assert "<html" in (out / "report.html").read_text(encoding="utf-8").lower()
+    assert any((out / "model").iterdir())
+
+
+def test_single_site_runs(single_site: Path) -> None:
+    check_results(single_site)
+    artifacts = {entry.name: set(os.listdir(entry)) for entry in (single_site / "steps").iterdir()}
+    assert artifacts["ingest_graph"] >= {"graph", "report", "fingerprint"}
+    assert artifacts["partition_graph"] >= {"partitions", "report"}
+    assert artifacts["train_gnn"] >= {"model", "predictions", "report"}
+    assert artifacts["export_model"] >= {"exported", "report"}
+
+
+@pytest.mark.timeout(120)
+def test_cross_site_runs(tmp_path: Path) -> None:
+    geokfp("run", "cross_site", "-o", "out", *QUICK, "-p", "compare_alone=false", folder=tmp_path)
+    check_results(tmp_path / "out")
+
+
+@pytest.mark.timeout(120)
+def test_warm_start_runs_and_begins_where_the_first_site_ended(tmp_path: Path) -> None:
+    quick = [*QUICK, "-p", "warm_start_epochs=6", "-p", "compare_alone=false"]
+    geokfp("run", "warm_start_cross_site", "-o", "out", *quick, folder=tmp_path)
+    check_results(tmp_path / "out")
+    assert "train_gnn.test_accuracy" in metrics(tmp_path / "out")
+    assert "geo_train_gnn.test_accuracy" in metrics(tmp_path / "out")
+
+
+def test_a_wrong_option_is_named_with_its_step(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*COMMAND, "run", "single_site", "-o", "out", "-p", "nodes=absent.csv", "-p", "edges=absent.csv"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("geokfp: ingest_graph failed: absent.csv: no such file")
+    assert done.stderr.count("\n") == 1
+
+
+ALONE: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
+    "ingest_graph": ({}, {}),
+    "partition_graph": ({"graph": "ingest_graph/graph"}, {"num_parts": 2}),
+    "train_gnn": ({"partitions": "partition_graph/partitions"}, {"epochs": 2}),
+    "export_model": ({"model": "train_gnn/model", "partitions": "partition_graph/partitions"}, {}),
+}
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_a_component_runs_alone_fed_by_importers(name: str, single_site: Path, tmp_path: Path) -> None:
+    inputs, values = ALONE[name]
+    component = getattr(components, name)
+
+    @dsl.pipeline(name="alone")
+    def alone():
+        artifacts = {
+            key: dsl.importer(
+                artifact_uri=str(single_site / "steps" / path),
+                artifact_class=dsl.Model if key == "model" else dsl.Dataset,
+            ).output
+            for key, path in inputs.items()
+        }
+        component(**artifacts, **values)
+
+    Compiler().compile(alone, str(tmp_path / "alone.yaml"))
+    geokfp("run", "alone.yaml", "-o", "out", folder=tmp_path)
+    assert metrics(tmp_path / "out")
