@@ -15,6 +15,7 @@ def list_pipelines(
     pipeline: Annotated[
         str | None,
         typer.Argument(
+            metavar="[PIPELINE]",
             help="Show this pipeline's parameters: a built-in name, or the path of a compiled .yaml.",
             autocompletion=complete_pipeline,
             show_default=False,

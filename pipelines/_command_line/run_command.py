@@ -25,6 +25,7 @@ def run(
     pipeline: Annotated[
         str,
         typer.Argument(
+            metavar="PIPELINE",
             help="A built-in pipeline (see `geokfp list`), or the path of a compiled .yaml.",
             autocompletion=complete_pipeline,
         ),
