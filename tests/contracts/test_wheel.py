@@ -1,0 +1,65 @@
+"""A built wheel holds everything that an editable install finds in the checkout."""
+
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    checkout = folder / "checkout"
+    for name in ("components", "pipelines"):
+        shutil.copytree(ROOT / name, checkout / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, checkout)
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*build, "--wheel-dir", str(folder), str(checkout)], check=True, capture_output=True)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+def test_the_wheel_holds_every_source_and_data_file(wheel: Path) -> None:
+    held = set(zipfile.ZipFile(wheel).namelist())
+    for folder in ("components", "pipelines"):
+        for path in (ROOT / folder).rglob("*"):
+            if path.suffix in (".py", ".yaml", ".md", ".typed") and "__pycache__" not in path.parts:
+                assert f"geokfp/{path.relative_to(ROOT).as_posix()}" in held
+
+
+def test_the_wheel_holds_nothing_else(wheel: Path) -> None:
+    tops = {name.split("/")[0].split("-")[0] for name in zipfile.ZipFile(wheel).namelist()}
+    assert tops == {"geokfp"}
+
+
+def test_the_installed_wheel_lists_and_compiles(wheel: Path, tmp_path: Path) -> None:
+    install = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--target",
+        str(tmp_path / "site"),
+    ]
+    subprocess.run([*install, str(wheel)], check=True, capture_output=True)
+    code = (
+        f"import sys; sys.path.insert(0, {str(tmp_path / 'site')!r})\n"
+        "sys.meta_path = [f for f in sys.meta_path if 'editable' not in str(f)]\n"
+        "sys.argv = ['geokfp', 'compile', '--all', '--output', 'out']\n"
+        "import geokfp.pipelines._command_line as command\n"
+        f"assert command.__file__.startswith({str(tmp_path / 'site')!r}), command.__file__\n"
+        "command.main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(list((tmp_path / "out").iterdir())) == 3
