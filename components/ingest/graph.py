@@ -227,6 +227,6 @@ def _fingerprint(graph: Graph) -> str:
         arrays.append(graph.sites)
     for array in arrays:
         digest.update(f"{array.dtype.str}{array.shape}".encode())
-        digest.update(memoryview(np.ascontiguousarray(array)).cast("B"))
+        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     digest.update(repr((graph.label_names, graph.feature_names, graph.site_names, graph.undirected)).encode())
     return digest.hexdigest()

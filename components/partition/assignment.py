@@ -54,7 +54,9 @@ def assign(graph: Graph, config: PartitionConfig) -> Assignment:
                 f"num_parts is {config.num_parts} but site {name!r} has {train} training nodes; "
                 f"allowed: 1 to {train} (every part needs one)"
             )
-        inner_method = "metis" if len(names) > 1 and config.partition_method != "random" else config.partition_method
+        inner_method = (
+            "metis" if len(names) > 1 and config.partition_method != "random" else config.partition_method
+        )
         if len(names) == 1 and config.partition_method == "attribute":
             parts[rows] = attribute(graph, config.num_parts, option="num_parts")[rows]
         else:
@@ -69,8 +71,8 @@ def _check_size(graph: Graph, config: PartitionConfig) -> None:
     for have, what in ((graph.num_nodes, "nodes"), (trained, "training nodes")):
         if wanted > have:
             raise InputError(
-                f"num_sites {config.num_sites} x num_parts {config.num_parts} = {wanted} parts but the graph has "
-                f"{have} {what}; allowed: at most {have} parts"
+                f"num_sites {config.num_sites} x num_parts {config.num_parts} = {wanted} parts but the "
+                f"graph has {have} {what}; allowed: at most {have} parts"
             )
 
 

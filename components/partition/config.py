@@ -16,9 +16,9 @@ class PartitionConfig:
     num_parts: int = 2
     """Number of parts (workers) of each site."""
     partition_method: str = "metis"
-    """`metis`, `random` or `attribute` (the nodes' site column), for the outermost level: the sites when there
-    are several, else the parts. Parts inside a site are then made by `metis`, or by `random` when that was asked
-    for."""
+    """`metis`, `random` or `attribute` (the nodes' site column), for the outermost level: the sites when
+    there are several, else the parts. Parts inside a site are then made by `metis`, or by `random` when
+    that was asked for."""
     halo_hops: int = 1
     """Hops of in-neighbours that a part knows beyond its own nodes."""
     balance_train: bool = True
@@ -28,7 +28,7 @@ class PartitionConfig:
     seed: int = 0
     """Seed of the method; the same seed gives the same parts."""
     fingerprint: str = ""
-    """Fingerprint that the graph must have; empty for any. It makes a cached result follow the graph's contents."""
+    """Fingerprint that the graph must have, so that a cached result follows the contents; empty for any."""
 
     def __post_init__(self) -> None:
         if self.partition_method not in METHODS:

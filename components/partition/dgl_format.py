@@ -20,7 +20,9 @@ from ..ingest.graph import Array, Graph
 from .partitions import MASKS
 
 
-def write_site(graph: Graph, rows: Array, parts: Array, folder: Path, *, num_parts: int, halo_hops: int) -> int:
+def write_site(
+    graph: Graph, rows: Array, parts: Array, folder: Path, *, num_parts: int, halo_hops: int
+) -> int:
     """Writes the parts of one site.
 
     Args:

@@ -57,7 +57,10 @@ def read_neighbourhood(
         data = load_tensors(str(directory / f"part-{part}" / "node_feat.dgl"))
         is_test[start:stop] = data[_TEST_MASK].numpy().astype(bool)
     into = scipy.sparse.csr_matrix(
-        (np.ones(sum(map(len, sources)), dtype=np.int8), (np.concatenate(destinations), np.concatenate(sources))),
+        (
+            np.ones(sum(map(len, sources)), dtype=np.int8),
+            (np.concatenate(destinations), np.concatenate(sources)),
+        ),
         shape=(num_nodes, num_nodes),
     )
     seeds, members = _choose(into, is_test, num_seeds, num_hops, max_nodes, seed)

@@ -7,7 +7,7 @@ Drawing of the folder, for two sites of two parts each::
       site-0/                one site; nothing in it comes from another site
         graph.json           DGL's description of the set, graph name = folder name
         node_rows.npy        int64 [n]: DGL's id -> row in the graph artifact
-        node_order.npy       int64 [n]: DGL's ids in the order of their rows (argsort of node_rows), its inverse
+        node_order.npy       int64 [n]: its inverse, argsort(node_rows)
         node_ids.npy         int64 or unicode [n]: DGL's id -> the user's id
         part-0/              one part: what a worker of the site holds
           graph.dgl          own nodes first, then halo nodes; every edge into an own node
@@ -80,9 +80,7 @@ class SitePartitions:
         """Returns the user's ids [num_nodes], by DGL's id."""
         return _load(self.directory / "node_ids.npy")
 
-    def neighbourhood(
-        self, num_seeds: int, num_hops: int, max_nodes: int, seed: int = 0
-    ) -> Neighbourhood:
+    def neighbourhood(self, num_seeds: int, num_hops: int, max_nodes: int, seed: int = 0) -> Neighbourhood:
         """Returns real nodes with everything that reaches them in `num_hops` hops.
 
         Args:
@@ -92,7 +90,12 @@ class SitePartitions:
             seed: seed of the choice.
         """
         return read_neighbourhood(
-            self.directory, self.node_ids(), num_seeds=num_seeds, num_hops=num_hops, max_nodes=max_nodes, seed=seed
+            self.directory,
+            self.node_ids(),
+            num_seeds=num_seeds,
+            num_hops=num_hops,
+            max_nodes=max_nodes,
+            seed=seed,
         )
 
 

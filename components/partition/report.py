@@ -45,24 +45,35 @@ def write_report(
         }
     )
     report.warnings(_warnings(quality))
-    report.table(["Part", "Nodes", "Edges in", "Training nodes"], [
-        [name, f"{nodes[i]:,}", f"{matrix[:, i].sum():,}", f"{train[i]:,}"] for i, name in enumerate(names)
-    ])
-    report.table(["Quality", "Value", "Meaning"], [[name, f"{quality[name]:.4g}", text] for name, text in _MEANING.items()])
+    report.table(
+        ["Part", "Nodes", "Edges in", "Training nodes"],
+        [[name, f"{nodes[i]:,}", f"{matrix[:, i].sum():,}", f"{train[i]:,}"] for i, name in enumerate(names)],
+    )
+    report.table(
+        ["Quality", "Value", "Meaning"],
+        [[name, f"{quality[name]:.4g}", text] for name, text in _MEANING.items()],
+    )
     shares = {
         "nodes": nodes / nodes.sum(),
         "edges": matrix.sum(axis=0) / max(1, matrix.sum()),
         "training nodes": train / max(1, train.sum()),
     }
     report.figure(
-        plots.grouped_bars(names, shares, y_label="share of the whole"), "How even the parts are: bars of one height are even."
+        plots.grouped_bars(names, shares, y_label="share of the whole"),
+        "How even the parts are: bars of one height are even.",
     )
     report.figure(
         plots.heat_map(matrix, names, names, x_label="to", y_label="from"),
         "Edges between parts: what lies off the diagonal is cut.",
     )
     report.figure(
-        plots.heat_map(_class_mix(graph, assignment, len(names)), names, list(graph.label_names), x_label="class", y_label="part"),
+        plots.heat_map(
+            _class_mix(graph, assignment, len(names)),
+            names,
+            list(graph.label_names),
+            x_label="class",
+            y_label="part",
+        ),
         "Classes by part (labelled nodes): rows that differ mean that parts see different data.",
     )
     report.write(path)
@@ -72,11 +83,13 @@ def _warnings(quality: dict[str, float]) -> list[str]:
     found = []
     if quality["boundary_edges"]:
         found.append(
-            f"{quality['boundary_edges']:,.0f} edges ({quality['site_edge_cut_fraction']:.1%}) join different sites and "
-            "are left out: a site's rows stay in the site."
+            f"{quality['boundary_edges']:,.0f} edges ({quality['site_edge_cut_fraction']:.1%}) join "
+            "different sites and are left out: a site's rows stay in the site."
         )
     if quality["train_balance"] > 1.5:
-        found.append(f"Training nodes are uneven: the largest part has {quality['train_balance']:.1f} times the mean.")
+        found.append(
+            f"Training nodes are uneven: the largest part has {quality['train_balance']:.1f} times the mean."
+        )
     return found
 
 

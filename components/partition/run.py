@@ -40,9 +40,12 @@ def run(config: PartitionConfig, graph: Path, *, partitions: Path, report: Path)
         loaded = read_graph(graph)
         if config.fingerprint not in ("", loaded.fingerprint):
             raise InputError(
-                f"fingerprint is {config.fingerprint!r} but {graph} has {loaded.fingerprint!r}; it must be equal or empty"
+                f"fingerprint is {config.fingerprint!r} but {graph} has {loaded.fingerprint!r}; "
+                "it must be equal or empty"
             )
-        progress(f"dividing {loaded.num_nodes:,} nodes and {loaded.num_edges:,} edges by {config.partition_method}")
+        progress(
+            f"dividing {loaded.num_nodes:,} nodes and {loaded.num_edges:,} edges by {config.partition_method}"
+        )
         assignment = assign(loaded, config)
         quality = measure(loaded, assignment)
         progress(f"{quality['edge_cut_fraction']:.1%} of the edges are cut")
