@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from .client import Client, Pending, Result
+from .client import Client, Pending, Result, Terms
 from .compression import Compressor, decode
 from .errors import DeadlineError, GeoError, LinkError, PeerError, ProtocolError, RefusedError
 from .messages import (
@@ -38,6 +38,8 @@ from .units import RoundId
 
 _TICK_S = 0.5
 _JOIN_TIMEOUT_S = 10.0
+_FARTHER = 1.5
+"""A node waits this much longer than the nodes below it, which know better whom they miss."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,9 +54,6 @@ class AggregatorSettings:
 
     children: frozenset[str]
     """Nodes that may join; when all have left the node is done."""
-
-    round_timeout_s: float = 300.0
-    """Seconds that a round may wait for its last contribution."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +90,7 @@ class Aggregator:
         self._down = down
         self._uplinks = uplinks
         self._clock: Callable[[], float] = time.monotonic
-        self._rounds = Rounds(policy.rule(), settings.round_timeout_s)
+        self._rounds = Rounds(policy.rule())
         self._lock = threading.Lock()
         self._connections: dict[str, Connection] = {}
         self._traffic: dict[str, Traffic] = {}
@@ -211,7 +210,9 @@ class Aggregator:
         if values is not None and reduction.keeps_count and values.size != push.round.unit.count:
             raise ProtocolError(f"{push.round}: {peer} brings {values.size} values")
         expected = self._router.route(push.round, self._settings.name).expected(self._settings.name)
-        contribution = Contribution(peer, frozenset(push.covers), push.weight, _Value(push.reduction, values))
+        contribution = Contribution(
+            peer, frozenset(push.covers), push.weight, push.wait_s, _Value(push.reduction, values)
+        )
         with self._lock:
             event = self._rounds.offer(push.round, contribution, expected, self._clock())
         if isinstance(event, Finished):
@@ -239,14 +240,13 @@ class Aggregator:
             reduction, total = _merge(finished)
             next_hop = self._router.route(round_id, name).next_hop(name)
             if next_hop is not None:
-                self._uplinks[next_hop].push(
-                    round_id,
-                    total,
+                terms = Terms(
                     reduction=reduction,
                     weight=finished.weight,
+                    wait_s=_FARTHER * finished.wait_s,
                     covers=finished.covers,
-                    then=self._on_result,
                 )
+                self._uplinks[next_hop].push(round_id, total, terms, self._on_result)
                 return
         except GeoError as error:
             self._fail(error)

@@ -39,6 +39,7 @@ from .transport.base import Connection, Traffic
 from .units import RoundId, Unit
 
 _LEAVE_S = 10.0
+_PATIENCE = 2.0
 _BACKOFF_S = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 
@@ -55,14 +56,34 @@ class ClientSettings:
     run: str
     """The run; a node of another run refuses it."""
 
-    round_timeout_s: float = 600.0
-    """Seconds until a round without a result is given up."""
+    round_timeout_s: float = 300.0
+    """Seconds that a node may wait for the other contributions to a round of ours, unless the push says more.
+
+    We ourselves wait a little longer, so that the node's reason comes first.
+    """
 
     retry_s: float = 15.0
     """Seconds until a result is asked for again."""
 
     reconnect_s: float = 30.0
     """Seconds for which a connection is tried, at the start and when it was lost."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Terms:
+    """How a contribution takes part in its round."""
+
+    reduction: str
+    """Name of the rule that merges."""
+
+    weight: float = 0.0
+    """Number of samples behind the values."""
+
+    wait_s: float | None = None
+    """Seconds that the round may wait for others; None for the client's `round_timeout_s`."""
+
+    covers: tuple[str, ...] = ()
+    """The workers merged in the values; empty for the client's own name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,10 +167,7 @@ class Client:
         self,
         round_id: RoundId,
         values: Array | None,
-        *,
-        reduction: str,
-        weight: float,
-        covers: tuple[str, ...] = (),
+        terms: Terms,
         then: Callable[[Pending], None] | None = None,
     ) -> Pending:
         """Sends a contribution and asks for the round's result.
@@ -158,9 +176,7 @@ class Client:
             round_id: the round.
             values: one-dimensional; None takes part without values. They must not change until there is a
                 result.
-            reduction: name of the rule that merges.
-            weight: number of samples behind the values.
-            covers: the workers merged in the values; empty for the client's own name.
+            terms: how they are merged.
             then: called with the pending push once it has a result or an error, in the client's thread.
 
         Returns:
@@ -170,8 +186,15 @@ class Client:
             GeoError: the link was given up before.
         """
         payload = NOTHING if values is None else self._compressor.encode(round_id.unit, values)
-        name = self._settings.name
-        push = Push(name, round_id, reduction, float(weight), covers or (name,), payload)
+        push = Push(
+            sender=self._settings.name,
+            round=round_id,
+            reduction=terms.reduction,
+            weight=float(terms.weight),
+            wait_s=self._settings.round_timeout_s if terms.wait_s is None else terms.wait_s,
+            covers=terms.covers or (self._settings.name,),
+            payload=payload,
+        )
         now = self._clock()
         pending = Pending(push, now, now, then)
         with self._changed:
@@ -185,7 +208,7 @@ class Client:
 
         Raises:
             RefusedError: the peer gave the run up; the message is its reason.
-            LinkError: the peer was lost, or no result came within `round_timeout_s`.
+            LinkError: the peer was lost, or no result came in time.
         """
         while not pending.finished:
             with self._changed:
@@ -208,8 +231,8 @@ class Client:
         with self._changed:
             waiting = list(self._pending.values())
         for pending in waiting:
-            if now - pending.started > self._settings.round_timeout_s:
-                waited = f"{self._settings.round_timeout_s:.0f} s"
+            if now - pending.started > _PATIENCE * pending.push.wait_s + self._settings.retry_s:
+                waited = f"{now - pending.started:.0f} s"
                 self._give_up(
                     DeadlineError(f"{self._settings.peer}: no result of {pending.push.round} in {waited}")
                 )

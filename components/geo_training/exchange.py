@@ -3,6 +3,7 @@
 Knows nothing of sockets; the policy says what a gradient goes through.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,28 @@ import torch
 from torch import nn
 
 from ..training.exchange import flatten_gradients, restore_gradients
-from .client import Client
+from .client import Client, Terms
 from .messages import Array
 from .scheduling import InOrder, Slices
 from .synchronization import WorkerPolicy
 from .units import TREE
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Members:
+    """Who takes part in an exchange; the same on each worker but for `name`."""
+
+    workers: tuple[str, ...]
+    """Names of the workers; the first gives the first weights."""
+
+    name: str
+    """This worker."""
+
+    scope: str = TREE
+    """`tree` joins the workers of all sites, `site` those of this site."""
+
+    wait_s: float | None = None
+    """Seconds that a round may wait for the other workers; None for the client's own."""
 
 
 class GeoExchange:
@@ -25,28 +43,18 @@ class GeoExchange:
     Args:
         client: the worker's end of the link to its site's aggregator.
         policy: what is exchanged, and when.
-        workers: names of the workers that take part, the same list on each; the first gives the first
-            weights.
-        name: this worker.
-        scope: `tree` joins the workers of all sites, `site` those of this site.
+        members: who takes part.
         slices: how a key is cut; the same on each worker.
     """
 
     def __init__(
-        self,
-        client: Client,
-        policy: WorkerPolicy,
-        *,
-        workers: tuple[str, ...],
-        name: str,
-        scope: str = TREE,
-        slices: Slices | None = None,
+        self, client: Client, policy: WorkerPolicy, members: Members, slices: Slices | None = None
     ) -> None:
-        self.index = workers.index(name)
-        self.size = len(workers)
+        self.index = members.workers.index(members.name)
+        self.size = len(members.workers)
         self._client = client
         self._policy = policy
-        self._scope = scope
+        self._members = members
         self._slices = slices or InOrder()
 
     def broadcast(self, model: nn.Module) -> None:
@@ -85,12 +93,12 @@ class GeoExchange:
     def _reduce(
         self, key: str, values: Array, *, bring: bool, reduction: str, weight: int = 0
     ) -> np.ndarray[Any, np.dtype[Any]] | None:
+        terms = Terms(reduction=reduction, weight=weight, wait_s=self._members.wait_s)
         pending = [
             self._client.push(
-                self._client.next_round(self._scope, unit),
+                self._client.next_round(self._members.scope, unit),
                 values[unit.offset : unit.offset + unit.count] if bring else None,
-                reduction=reduction,
-                weight=weight,
+                terms,
             )
             for unit in self._slices.cut(key, values.size, values.itemsize)
         ]

@@ -96,6 +96,7 @@ class Push:
         round: the round that it is for.
         reduction: name of the rule by which contributions are merged.
         weight: number of samples behind the values.
+        wait_s: seconds that the round may wait for the others, from when this came.
         covers: the workers whose contributions are merged in it.
         payload: the values.
     """
@@ -104,6 +105,7 @@ class Push:
     round: RoundId
     reduction: str
     weight: float
+    wait_s: float
     covers: tuple[str, ...]
     payload: Payload
 
@@ -256,9 +258,9 @@ def _natural(value: Any) -> int:
     return value
 
 
-def _weight(value: Any) -> float:
+def _number(value: Any) -> float:
     if type(value) is not float or not 0 <= value < float("inf"):
-        raise ValueError(f"a finite weight from 0 is needed, not {value!r:.40}")
+        raise ValueError(f"a finite number from 0 is needed, not {value!r:.40}")
     return value
 
 
@@ -307,12 +309,13 @@ def _payload_from_head(value: Any, body: Array) -> Payload:
 
 
 def _push_from_head(fields: list[Any], body: Array) -> Push:
-    sender, round_id, reduction, weight, covers, payload = _fields(fields, 6)
+    sender, round_id, reduction, weight, wait_s, covers, payload = _fields(fields, 7)
     return Push(
         sender=_text(sender),
         round=_round_from_head(round_id),
         reduction=_text(reduction),
-        weight=_weight(weight),
+        weight=_number(weight),
+        wait_s=_number(wait_s),
         covers=tuple(_text(name) for name in _list(covers)),
         payload=_payload_from_head(payload, body),
     )
@@ -320,12 +323,13 @@ def _push_from_head(fields: list[Any], body: Array) -> Push:
 
 def _push_to_head(push: Push) -> list[Any]:
     round_id, payload = _round_to_head(push.round), _payload_to_head(push.payload)
-    return [push.sender, round_id, push.reduction, float(push.weight), list(push.covers), payload]
+    numbers = [float(push.weight), float(push.wait_s)]
+    return [push.sender, round_id, push.reduction, *numbers, list(push.covers), payload]
 
 
 def _answer_from_head(fields: list[Any], body: Array) -> Answer:
     round_id, weight, payload = _fields(fields, 3)
-    return Answer(_round_from_head(round_id), _weight(weight), _payload_from_head(payload, body))
+    return Answer(_round_from_head(round_id), _number(weight), _payload_from_head(payload, body))
 
 
 def _report_from_head(fields: list[Any]) -> TrafficReport:

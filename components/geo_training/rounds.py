@@ -29,12 +29,14 @@ class Contribution:
         sender: the peer that sent it.
         covers: the workers whose values are merged in it.
         weight: number of samples behind it.
+        wait_s: seconds that its round may wait for the others, from when it came.
         value: anything; opaque here.
     """
 
     sender: str
     covers: frozenset[str]
     weight: float
+    wait_s: float
     value: Any
 
 
@@ -105,6 +107,11 @@ class Finished:
         return sum(contribution.weight for contribution in self.contributions)
 
     @property
+    def wait_s(self) -> float:
+        """Longest wait that one of the contributions allows."""
+        return max(contribution.wait_s for contribution in self.contributions)
+
+    @property
     def covers(self) -> tuple[str, ...]:
         """The workers in the round, sorted."""
         return tuple(sorted({worker for c in self.contributions for worker in c.covers}))
@@ -126,6 +133,7 @@ Event: TypeAlias = Held | Repeated | Finished
 class _Open:
     expected: frozenset[str]
     since: float
+    until: float
     contributions: list[Contribution] = field(default_factory=list)
 
     @property
@@ -158,12 +166,10 @@ class Rounds:
 
     Args:
         rule: which contributions finish a round.
-        timeout_s: how long a round may stay open.
     """
 
-    def __init__(self, rule: Rule, timeout_s: float) -> None:
+    def __init__(self, rule: Rule) -> None:
         self._rule = rule
-        self._timeout_s = timeout_s
         self._lines: dict[tuple[str, Unit], _Line] = defaultdict(_Line)
 
     def offer(
@@ -193,10 +199,11 @@ class Rounds:
             raise ProtocolError(f"{round_id} is {REMEMBERED} rounds or more behind")
         if (done := line.done.get(round_id.number)) is not None:
             return self._late(round_id, line, done, contribution)
-        current = line.open.setdefault(round_id.number, _Open(expected, now))
+        current = line.open.setdefault(round_id.number, _Open(expected, now, now))
         if _counted(round_id, contribution, current.covered):
             return Repeated(None)
         current.contributions.append(contribution)
+        current.until = max(current.until, now + contribution.wait_s)
         return self._finish(round_id, line, now) or Held()
 
     def settle(self, round_id: RoundId, result: Any) -> tuple[str, ...]:
@@ -239,7 +246,7 @@ class Rounds:
                 round_id = RoundId(scope, unit, number)
                 if (event := self._finish(round_id, line, now)) is not None:
                     yield event
-                elif now - current.since > self._timeout_s:
+                elif now > current.until:
                     missing = tuple(sorted(current.expected - current.covered))
                     yield Overdue(round_id, missing, now - current.since)
 

@@ -1,6 +1,6 @@
 """Sites, their workers, and where the tree's nodes listen. Knows nothing of sockets or rounds.
 
-Names of nodes: `root`, a site's folder in the partitions (`site-0`), a worker of it (`site-0/worker-1`).
+Names of nodes: `root`, a site's name in the partitions (`site-0`), a worker of it (`site-0/trainer-1`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ class Site:
     @property
     def workers(self) -> tuple[str, ...]:
         """Names of the workers."""
-        return tuple(f"{self.name}/worker-{index}" for index in range(self.num_workers))
+        return tuple(f"{self.name}/trainer-{index}" for index in range(self.num_workers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +117,9 @@ def read(options: Mapping[str, Any], workers: Mapping[str, int], free_ports: Seq
     ports = iter(free_ports)
 
     def address(given: Mapping[str, Any], key: str) -> Address:
-        port = next(ports)
-        return Address.parse(given[key], f"topology {key}") if key in given else Address(LOOPBACK, port)
+        if key in given:
+            return Address.parse(given[key], f"topology {key}")
+        return Address(LOOPBACK, next(ports))
 
     return Topology(
         root=address(options, "root"),

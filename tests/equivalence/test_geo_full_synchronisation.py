@@ -4,7 +4,7 @@ import socket
 
 import pytest
 import torch
-from geokfp.components.geo_training.exchange import GeoExchange
+from geokfp.components.geo_training.exchange import GeoExchange, Members
 from geokfp.components.geo_training.scheduling import InOrder
 from geokfp.components.geo_training.synchronization import synchronization
 from geokfp.components.geo_training.transport.tcp import TcpTransport
@@ -74,9 +74,8 @@ def test_two_sites_of_two_workers_equal_one_process(slice_bytes):
         exchange = GeoExchange(
             whole.client(name),
             synchronization("fsa").worker(),
-            workers=shape.workers,
-            name=name,
-            slices=InOrder(slice_bytes),
+            Members(workers=shape.workers, name=name),
+            InOrder(slice_bytes),
         )
         assert (exchange.index, exchange.size) == (index, 4)
         exchange.broadcast(model)

@@ -24,10 +24,11 @@ class Tree:
         self.topology = topology
         self.transport = transport
         self.retry_s = retry_s
+        self.round_timeout_s = round_timeout_s
         self.errors: dict[str, GeoError] = {}
         self._threads = []
         for name in (ROOT, *(site.name for site in topology.sites)):
-            aggregator = self._aggregator(name, round_timeout_s)
+            aggregator = self._aggregator(name)
             thread = threading.Thread(target=self._serve, args=(name, aggregator))
             thread.start()
             self._threads.append(thread)
@@ -36,7 +37,7 @@ class Tree:
         peer = peer or self.topology.site(name).name
         options = {
             "reconnect_s": 10.0,
-            "round_timeout_s": 30.0,
+            "round_timeout_s": self.round_timeout_s,
             "retry_s": self.retry_s,
             "run": RUN,
             **settings,
@@ -52,13 +53,12 @@ class Tree:
             thread.join(20.0)
             assert not thread.is_alive()
 
-    def _aggregator(self, name: str, round_timeout_s: float) -> Aggregator:
+    def _aggregator(self, name: str) -> Aggregator:
         return Aggregator(
             AggregatorSettings(
                 name=name,
                 run=RUN,
                 children=frozenset(self.topology.children(name)),
-                round_timeout_s=round_timeout_s * (3 if name == ROOT else 1),
             ),
             self.transport.listen(self.topology.address(name)),
             TreeRouter(self.topology),

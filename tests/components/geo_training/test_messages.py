@@ -45,7 +45,7 @@ payloads = st.builds(
 messages = st.one_of(
     st.builds(Join, names, names),
     st.builds(Welcome, names),
-    st.builds(Push, names, rounds, names, weights, st.lists(names, max_size=3).map(tuple), payloads),
+    st.builds(Push, names, rounds, names, weights, weights, st.lists(names, max_size=3).map(tuple), payloads),
     st.builds(Pull, rounds),
     st.builds(Missing, rounds),
     st.builds(Answer, rounds, weights, payloads),
@@ -100,7 +100,13 @@ def test_noise_is_the_peers_error(noise):
 def test_a_number_of_ten_floats_costs_forty_bytes_and_a_small_head():
     values = np.arange(10, dtype=np.float32)
     push = Push(
-        "site-0/worker-0", RoundId("tree", Unit("gradient", 0, 10), 3), "mean", 5.0, ("w",), payload(values)
+        "site-0/trainer-0",
+        RoundId("tree", Unit("gradient", 0, 10), 3),
+        "mean",
+        5.0,
+        1.0,
+        ("w",),
+        payload(values),
     )
     assert push.payload.num_bytes == 40
     assert len(frame_of(push)) - 40 < 120
@@ -154,13 +160,13 @@ def test_buffers_other_than_the_body_are_refused(described, dtype):
 @pytest.mark.parametrize("weight", [float("nan"), float("inf"), -1.0])
 def test_a_weight_must_be_finite_and_not_negative(weight):
     answer = Answer(RoundId("tree", Unit("k", 0, 1), 0), weight, NOTHING)
-    with pytest.raises(FrameError, match="finite weight"):
+    with pytest.raises(FrameError, match="finite number"):
         read_message(reader_of(frame_of(answer)), JOINED)
 
 
 def test_a_peer_that_has_not_joined_cannot_make_us_allocate():
     push = Push(
-        "a", RoundId("tree", Unit("k", 0, 2), 0), "sum", 1.0, ("a",), payload(np.zeros(2, np.float32))
+        "a", RoundId("tree", Unit("k", 0, 2), 0), "sum", 1.0, 1.0, ("a",), payload(np.zeros(2, np.float32))
     )
     with pytest.raises(FrameError, match="too large"):
         read_message(reader_of(frame_of(push)), BEFORE_JOIN)

@@ -28,9 +28,9 @@ def round_id(number: int, unit: Unit = UNIT) -> RoundId:
 
 
 def contribution(
-    sender: str, number: int = 0, covers: tuple[str, ...] = (), weight: float = 1.0
+    sender: str, number: int = 0, covers: tuple[str, ...] = (), weight: float = 1.0, wait_s: float = 30.0
 ) -> Contribution:
-    return Contribution(sender, frozenset(covers or (sender,)), weight, (sender, number))
+    return Contribution(sender, frozenset(covers or (sender,)), weight, wait_s, (sender, number))
 
 
 deliveries = st.lists(st.tuples(st.sampled_from(WORKERS), st.integers(0, 4), st.integers(0, 1)), max_size=60)
@@ -41,7 +41,7 @@ rules = st.sampled_from([All(), Quorum(1), Quorum(2), Quorum(2, grace_s=3.0)])
 def test_no_round_finishes_twice_and_no_sample_is_lost_or_counted_twice(sent, rule, ticks):
     """Each delivery is (worker, number, key); repeats are repeats, what is absent was lost."""
     units = (UNIT, Unit("other", 0, 1))
-    rounds, clock = Rounds(rule, timeout_s=1e9), FakeClock()
+    rounds, clock = Rounds(rule), FakeClock()
     finished: list[Finished] = []
 
     def take(events):
@@ -51,7 +51,7 @@ def test_no_round_finishes_twice_and_no_sample_is_lost_or_counted_twice(sent, ru
                 rounds.settle(event.round, "result")
 
     for (worker, number, key), ticked in zip(sent, ticks, strict=False):
-        one = Contribution(worker, frozenset({worker}), 1.0, (worker, number, key))
+        one = Contribution(worker, frozenset({worker}), 1.0, 1e9, (worker, number, key))
         take([rounds.offer(round_id(number, units[key]), one, EXPECTED, clock())])
         if ticked:
             clock.advance(2.0)
@@ -65,7 +65,7 @@ def test_no_round_finishes_twice_and_no_sample_is_lost_or_counted_twice(sent, ru
     for key, unit in enumerate(units):
         for number in (*range(5), 5, 6):
             for worker in WORKERS:
-                one = Contribution(worker, frozenset({worker}), 1.0, (worker, number, key))
+                one = Contribution(worker, frozenset({worker}), 1.0, 1e9, (worker, number, key))
                 take([rounds.offer(round_id(number, unit), one, EXPECTED, clock())])
     clock.advance(10.0)
     take(rounds.tick(clock()))
@@ -76,7 +76,7 @@ def test_no_round_finishes_twice_and_no_sample_is_lost_or_counted_twice(sent, ru
 
 @given(st.permutations([*WORKERS, *WORKERS]))
 def test_all_finishes_with_the_last_worker_sorted_by_sender(order):
-    rounds = Rounds(All(), timeout_s=1e9)
+    rounds = Rounds(All())
     events = [rounds.offer(round_id(0), contribution(worker), EXPECTED, 0.0) for worker in order]
     done = [event for event in events if isinstance(event, Finished)]
     assert len(done) == 1
@@ -86,7 +86,7 @@ def test_all_finishes_with_the_last_worker_sorted_by_sender(order):
 
 
 def test_a_repeat_after_the_end_gets_the_result():
-    rounds = Rounds(All(), timeout_s=1e9)
+    rounds = Rounds(All())
     assert rounds.offer(round_id(0), contribution("a"), frozenset("a"), 0.0)
     assert rounds.offer(round_id(0), contribution("a"), frozenset("a"), 0.0) == Repeated(None)
     assert rounds.settle(round_id(0), "result") == ("a",)
@@ -96,7 +96,7 @@ def test_a_repeat_after_the_end_gets_the_result():
 
 
 def test_merged_contributions_count_for_all_whom_they_cover():
-    rounds = Rounds(All(), timeout_s=1e9)
+    rounds = Rounds(All())
     assert rounds.offer(round_id(0), contribution("site", covers=("a", "b")), EXPECTED, 0.0) == Held()
     assert rounds.offer(round_id(0), contribution("b"), EXPECTED, 0.0) == Repeated(None)
     with pytest.raises(ProtocolError, match="partly counted"):
@@ -105,16 +105,16 @@ def test_merged_contributions_count_for_all_whom_they_cover():
 
 
 def test_workers_that_are_not_expected_are_the_peers_error():
-    rounds = Rounds(All(), timeout_s=1e9)
+    rounds = Rounds(All())
     for covers in (("stranger",), ("a", "stranger")):
         with pytest.raises(ProtocolError, match="not expected"):
             rounds.offer(round_id(0), contribution("x", covers=covers), EXPECTED, 0.0)
     with pytest.raises(ProtocolError, match="not expected"):
-        rounds.offer(round_id(0), Contribution("x", frozenset(), 1.0, None), EXPECTED, 0.0)
+        rounds.offer(round_id(0), Contribution("x", frozenset(), 1.0, 1e9, None), EXPECTED, 0.0)
 
 
 def test_what_is_too_old_to_judge_is_an_error_and_not_dropped():
-    rounds = Rounds(All(), timeout_s=1e9)
+    rounds = Rounds(All())
     for number in range(REMEMBERED + 1):
         rounds.offer(round_id(number), contribution("a", number), frozenset("a"), 0.0)
     with pytest.raises(ProtocolError, match="behind"):
@@ -122,7 +122,7 @@ def test_what_is_too_old_to_judge_is_an_error_and_not_dropped():
 
 
 def test_ask_tells_missing_from_held_and_done():
-    rounds = Rounds(All(), timeout_s=1e9)
+    rounds = Rounds(All())
     assert rounds.ask(round_id(0), "a") is None
     rounds.offer(round_id(0), contribution("a"), EXPECTED, 0.0)
     assert rounds.ask(round_id(0), "a") == Held()
@@ -136,7 +136,7 @@ def test_ask_tells_missing_from_held_and_done():
 
 def test_a_quorum_waits_for_its_grace_and_carries_the_late_one_over():
     clock = FakeClock(100.0)
-    rounds = Rounds(Quorum(2, grace_s=5.0), timeout_s=1e9)
+    rounds = Rounds(Quorum(2, grace_s=5.0))
     for worker in "ab":
         assert rounds.offer(round_id(0), contribution(worker, 0), EXPECTED, clock()) == Held()
     clock.advance(5.0)
@@ -152,7 +152,7 @@ def test_a_quorum_waits_for_its_grace_and_carries_the_late_one_over():
 
 def test_a_round_that_waits_too_long_says_for_whom():
     clock = FakeClock()
-    rounds = Rounds(All(), timeout_s=30.0)
+    rounds = Rounds(All())
     rounds.offer(round_id(7), contribution("b", 7), EXPECTED, clock())
     clock.advance(30.0)
     assert list(rounds.tick(clock())) == []

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from geokfp.components.geo_training.client import Terms
 from geokfp.components.geo_training.errors import DeadlineError, LinkError, RefusedError
 from geokfp.components.geo_training.messages import Answer, Push
 from geokfp.components.geo_training.transport.base import Address
@@ -37,7 +38,9 @@ def train(client, number: int, num_rounds: int, scope: str = TREE, leave: bool =
     results = []
     for index in range(num_rounds):
         values = np.full(3, (number + 1.0) * index, np.float32)
-        pending = client.push(client.next_round(scope, UNIT), values, reduction="mean", weight=number + 1)
+        pending = client.push(
+            client.next_round(scope, UNIT), values, Terms(reduction="mean", weight=number + 1)
+        )
         results.append(client.wait(pending))
     if leave:
         client.close()
@@ -100,9 +103,9 @@ def test_workers_without_samples_take_part_with_nothing():
         first = name == shape.workers[0]
         round_id = client.next_round(TREE, UNIT)
         values = np.ones(3, np.float32) if first else None
-        one = client.wait(client.push(round_id, values, reduction="mean", weight=4 if first else 0))
+        one = client.wait(client.push(round_id, values, Terms(reduction="mean", weight=4 if first else 0)))
         round_id = client.next_round(TREE, UNIT)
-        none = client.wait(client.push(round_id, None, reduction="mean", weight=0))
+        none = client.wait(client.push(round_id, None, Terms(reduction="mean", weight=0)))
         client.close()
         return one, none
 
@@ -138,7 +141,7 @@ def test_results_do_not_depend_on_the_order_of_arrival():
         for _ in range(20):
             round_id = client.next_round(TREE, UNIT)
             pending.append(
-                client.push(round_id, np.full(3, values[name], np.float32), reduction="sum", weight=1)
+                client.push(round_id, np.full(3, values[name], np.float32), Terms(reduction="sum", weight=1))
             )
         results = [client.wait(one).values for one in pending]
         client.close()
@@ -152,11 +155,11 @@ def test_results_do_not_depend_on_the_order_of_arrival():
 
 def test_a_worker_that_stays_away_ends_the_round_with_its_name_everywhere():
     shape, transport = topology(2, 2), MemoryTransport()
-    here = [name for name in shape.workers if name != "site-1/worker-1"]
+    here = [name for name in shape.workers if name != "site-1/trainer-1"]
 
     def work(name):
         client = whole.client(name)
-        with pytest.raises(RefusedError, match=r"waited . s in round 0 of gradient.*site-1/worker-1 \(not"):
+        with pytest.raises(RefusedError, match=r"waited . s in round 0 of gradient.*site-1/trainer-1"):
             train(client, 0, 1)
         client.close("heard it")
 
@@ -170,10 +173,10 @@ def test_a_worker_that_gives_up_ends_the_run_with_its_reason():
 
     def work(name):
         client = whole.client(name)
-        if name == "site-0/worker-0":
+        if name == "site-0/trainer-0":
             client.close("loss is nan")
             return
-        with pytest.raises(RefusedError, match="site-0: site-0/worker-0: loss is nan"):
+        with pytest.raises(RefusedError, match="site-0: site-0/trainer-0: loss is nan"):
             train(client, 0, 1)
 
     with tree(shape, transport) as whole:
@@ -185,10 +188,10 @@ def test_strangers_and_other_runs_are_refused():
     shape, transport = topology(1, 1), MemoryTransport()
     with tree(shape, transport) as whole:
         with pytest.raises(RefusedError, match="no child of site-0"):
-            whole.client("site-0/worker-9", "site-0")
+            whole.client("site-0/trainer-9", "site-0")
         with pytest.raises(RefusedError, match="another run"):
-            whole.client("site-0/worker-0", run="yesterday")
-        client = whole.client("site-0/worker-0")
+            whole.client("site-0/trainer-0", run="yesterday")
+        client = whole.client("site-0/trainer-0")
         assert len(train(client, 0, 2)) == 2
 
 
@@ -200,11 +203,11 @@ def test_a_peer_that_breaks_the_rules_loses_its_own_connection_only():
         if name == shape.workers[0]:
             bad = client.next_round("moon", UNIT)
             with pytest.raises(RefusedError, match="no route"):
-                client.wait(client.push(bad, np.ones(3, np.float32), reduction="mean", weight=1))
+                client.wait(client.push(bad, np.ones(3, np.float32), Terms(reduction="mean", weight=1)))
             client = whole.client(name)
             bad = client.next_round(TREE, Unit("other", 0, 1))
             with pytest.raises(RefusedError, match="brings 3 values"):
-                client.wait(client.push(bad, np.ones(3, np.float32), reduction="mean", weight=1))
+                client.wait(client.push(bad, np.ones(3, np.float32), Terms(reduction="mean", weight=1)))
             client = whole.client(name)
         return train(client, 0, 2)
 
@@ -239,7 +242,7 @@ def test_hostile_bytes_at_a_listening_port_end_that_connection_only():
     ports = free_ports(2)
     shape = topology(1, 1, ports)
     with tree(shape, TcpTransport()) as whole:
-        client = whole.client("site-0/worker-0")
+        client = whole.client("site-0/trainer-0")
         for noise in (
             b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
             struct.pack("<4sBBHIQ", b"GKFP", 1, 3, 1, 99, 1 << 40),
