@@ -6,6 +6,8 @@ Errors::
 
     RuntimeError
     └── ProcessFailed     a process of a job ended badly, or the job ran past its deadline
+
+A plan that cannot be carried out is the caller's `InputError`.
 """
 
 from .errors import ProcessFailed

@@ -1,13 +1,20 @@
-"""`error.json`: what a failed step leaves beside its outputs for whoever shows the run."""
+"""`error.json`: what a failed step leaves beside its outputs for whoever shows the run.
+
+Its content::
+
+{"step": "train_gnn", "replica": "site-0/trainer-1", "cause": "killed by SIGKILL", "last_lines": [...]}
+"""
 
 import json
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from .._files import ArtifactError, new_file
+from .._files import ArtifactError, InputError, new_file
 from .errors import ProcessFailed
+from .log_reader import LAST_LINES
 
 NAME = "error.json"
 
@@ -23,7 +30,12 @@ class FailureRecord:
     cause: str
     """One line."""
     last_lines: tuple[str, ...] = ()
-    """The end of what the process printed."""
+    """The end of what the process printed; of an error in the step's own process, where it arose."""
+
+    def __post_init__(self) -> None:
+        words = (self.step, self.replica, self.cause, *self.last_lines)
+        if not all(isinstance(word, str) for word in words):
+            raise TypeError("step, replica, cause and last_lines must be text")
 
 
 @contextmanager
@@ -38,16 +50,8 @@ def failure_recorded(step: str, *, beside: Path) -> Iterator[None]:
     path.unlink(missing_ok=True)
     try:
         yield
-    except ProcessFailed as error:
-        _write(
-            path,
-            FailureRecord(step=step, replica=error.replica, cause=error.cause, last_lines=error.last_lines),
-        )
-        raise
-    except Exception as error:
-        text = " ".join(str(error).split()) or "no message"
-        cause = text if isinstance(error, ValueError) else f"{type(error).__name__}: {text}"
-        _write(path, FailureRecord(step=step, replica="", cause=cause))
+    except (Exception, KeyboardInterrupt, SystemExit) as error:
+        _write(path, _record(step, error))
         raise
 
 
@@ -59,6 +63,19 @@ def read_failures(root: Path) -> list[FailureRecord]:
     """
     paths = sorted(Path(root).rglob(NAME), key=lambda path: path.stat().st_mtime_ns)
     return [_read(path) for path in paths]
+
+
+def _record(step: str, error: BaseException) -> FailureRecord:
+    if isinstance(error, ProcessFailed):
+        return FailureRecord(step=step, replica=error.replica, cause=error.cause, last_lines=error.last_lines)
+    text = " ".join(str(error).split())
+    if isinstance(error, InputError):
+        return FailureRecord(step=step, replica="", cause=text or "no message")
+    name = type(error).__name__
+    where = "".join(traceback.format_exception(error)).splitlines()[-LAST_LINES:]
+    return FailureRecord(
+        step=step, replica="", cause=f"{name}: {text}" if text else name, last_lines=tuple(where)
+    )
 
 
 def _write(path: Path, record: FailureRecord) -> None:

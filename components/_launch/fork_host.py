@@ -3,9 +3,9 @@
 It imports what the roles preload once, forks a replica for each order that comes in on standard input
 (JSON lines), and writes what happens to them on standard output (JSON lines)::
 
-    in   {"shared_memory": [prefix, ...], "preload": [module, ...]}          first
-         {"name", "target", "arguments", "environment", "log"}              one a replica
-    out  {"ready": seconds}   {"started": name, "pid": pid}
+    in   {"preload": [module, ...], "path": sys.path, "shared_memory": [prefix, ...]}      first
+         {"name", "target", "arguments", "environment", "log"}                             one a replica
+    out  {"ready": seconds}
          {"ended": name, "status": exit status or minus the signal, "cause": one line or ""}
 
 When standard input closes, for whatever reason, it kills all that it started, removes their shared
@@ -13,7 +13,6 @@ memory and ends. Knows nothing of what the replicas do.
 """
 
 import contextlib
-import ctypes
 import gc
 import importlib
 import json
@@ -22,21 +21,25 @@ import selectors
 import signal
 import sys
 import time
-import traceback
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from . import environment
+from .environment import job_mark
+from .marked import kill_marked
+from .parent import die_with_parent
+from .replica import become
 from .shared_memory import remove_shared_memory
 
-_PR_SET_PDEATHSIG = 1
-_CAUSE_LIMIT = 2000
-"""Bytes of a cause: below PIPE_BUF, so that reports of several replicas do not mix."""
+POLL_S = 0.2
+"""Seconds after which ends are looked for even when no signal told of them."""
 
 
 class ForkHost:
-    """Forks replicas and reports their ends; all in one thread."""
+    """Forks replicas and reports their ends.
+
+    All in one thread: a replica dies with the thread that forked it.
+    """
 
     def __init__(self, orders: int, events: int) -> None:
         self._orders = orders
@@ -57,11 +60,11 @@ class ForkHost:
         with selectors.DefaultSelector() as selector:
             for end in (self._orders, self._wake):
                 selector.register(end, selectors.EVENT_READ)
-            open_ = True
-            while open_:
-                for key, _ in selector.select(timeout=0.5):
+            more = True
+            while more:
+                for key, _ in selector.select(timeout=POLL_S):
                     if key.fd == self._orders:
-                        open_ = self._read_orders()
+                        more = self._read_orders()
                     else:
                         os.read(self._wake, 4096)
                 self._reap()
@@ -71,58 +74,48 @@ class ForkHost:
         data = os.read(self._orders, 1 << 16)
         *lines, self._pending = (self._pending + data).split(b"\n")
         for line in lines:
-            self._obey(json.loads(line))
+            order = json.loads(line)
+            if self._header is None:
+                self._prepare(order)
+            else:
+                self._fork(order)
         return bool(data)
 
-    def _obey(self, order: dict[str, Any]) -> None:
-        if self._header is None:
-            self._header = order
-            began = time.monotonic()
-            for module in order["preload"]:
-                importlib.import_module(module)
-            gc.freeze()
-            self._emit({"ready": time.monotonic() - began})
-            return
+    def _prepare(self, header: dict[str, Any]) -> None:
+        self._header = header
+        began = time.monotonic()
+        sys.path[:] = header["path"]
+        die_with_parent()  # an import may hang, and nobody looks at the orders' end meanwhile
+        for module in header["preload"]:
+            importlib.import_module(module)
+        die_with_parent(False)  # from here on there is more to end than this process
+        gc.freeze()  # else the first collection of each replica copies every page
+        self._emit({"ready": time.monotonic() - began})
+
+    def _fork(self, order: dict[str, Any]) -> None:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        host = os.getpid()
         pid = os.fork()
         if pid == 0:
-            self._become(order)
-        self._names[pid] = order["name"]
-        self._emit({"started": order["name"], "pid": pid})
-
-    def _become(self, order: dict[str, Any]) -> None:
-        status = 1
-        try:
-            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-            os.setsid()
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             for end in (self._orders, self._events, self._wake, self._wake_end, self._reports):
                 os.close(end)
-            _print_to(order["log"])
-            environment.apply(order["environment"])
-            status = _run(order["target"], order["arguments"])
-        except BaseException as error:  # noqa: BLE001
-            traceback.print_exc()
-            text = " ".join(str(error).split())
-            named = f"{type(error).__name__}: {text}" if text else type(error).__name__
-            report = json.dumps({"name": order["name"], "cause": named[: _CAUSE_LIMIT // 6]})
-            with contextlib.suppress(OSError):
-                os.write(self._report_end, report.encode() + b"\n")
-        finally:
-            with contextlib.suppress(OSError, ValueError):
-                sys.stdout.flush()
-                sys.stderr.flush()
-            os._exit(status)
+            become(order, host=host, report_end=self._report_end)
+        self._names[pid] = order["name"]
 
     def _reap(self) -> None:
         while self._names:
-            pid, wait_status = os.waitpid(-1, os.WNOHANG)
-            if pid == 0:
+            ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if ended is None:
                 return
-            name = self._names.pop(pid, None)
+            # Before the end is collected, so that nothing else can have its number by now.
+            _kill_group(ended.si_pid)
+            _, wait_status = os.waitpid(ended.si_pid, 0)
+            name = self._names.pop(ended.si_pid, None)
             if name is None:
                 continue
-            _kill_group(pid)
             self._read_reports()
             status = os.waitstatus_to_exitcode(wait_status)
             self._emit({"ended": name, "status": status, "cause": self._causes.pop(name, "")})
@@ -139,6 +132,7 @@ class ForkHost:
     def _kill_all(self) -> None:
         for pid in self._names:
             _kill_group(pid)
+        kill_marked(job_mark())
         for pid in self._names:
             os.waitpid(pid, 0)
         if self._header is not None:
@@ -149,28 +143,8 @@ class ForkHost:
             os.write(self._events, json.dumps(event).encode() + b"\n")
 
 
-def _run(target: str, arguments: list[str]) -> int:
-    module, _, function = target.partition(":")
-    try:
-        result = getattr(importlib.import_module(module), function)(arguments)
-    except SystemExit as leaving:
-        result = leaving.code
-    if isinstance(result, str):
-        raise RuntimeError(result)
-    return int(result or 0)
-
-
-def _print_to(log: str) -> None:
-    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.dup2(descriptor, 1)
-    os.dup2(descriptor, 2)
-    sys.stdout = os.fdopen(1, "w", buffering=1, encoding="utf-8", errors="replace", closefd=False)
-    sys.stderr = os.fdopen(2, "w", buffering=1, encoding="utf-8", errors="replace", closefd=False)
-
-
 def _kill_group(pid: int) -> None:
+    """Kills a child that was not yet waited for, with its group, which it may not have made yet."""
     for kill in (os.killpg, os.kill):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             kill(pid, signal.SIGKILL)
@@ -181,9 +155,8 @@ def main() -> None:
     orders, events = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
+    os.close(nothing)
     os.dup2(2, 1)
-    for end in (orders, events):
-        os.set_inheritable(end, False)
     with contextlib.suppress(KeyboardInterrupt):
         ForkHost(orders, events).serve()
 

@@ -1,6 +1,12 @@
 """THE supervisor: runs a job's processes on this machine or in this pod, and ends all when one fails.
 
-Knows nothing of what the processes do, of Kubernetes, or of KFP.
+Knows nothing of what the processes do, of Kubernetes, or of KFP. Who kills what::
+
+    this process ── pipe ── fork host ── replica (own session) ── what it starts
+      fails, Ctrl-C, SIGTERM   closes the pipe; then kills what still carries the job's mark
+      SIGKILL                  the fork host sees the pipe's end, and kills all
+      fork host is killed      the kernel kills the replicas, this process all else
+      replica ends             the fork host kills its group and tells; the first bad end ends the job
 """
 
 import contextlib
@@ -11,6 +17,7 @@ import subprocess
 import sys
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
@@ -19,27 +26,29 @@ from typing import IO, Any
 from .environment import inherited
 from .errors import ProcessFailed, Terminated
 from .log_reader import LogReader
+from .marked import kill_marked
 from .plan import Job
 from .progress import print_progress
 from .shared_memory import remove_shared_memory
+from .verdict import BadEnd, describe, root_cause
 
 FORK_HOST = "fork-host"
 """Name under which the process that the replicas are forked from appears in errors."""
 
 OTHERS_S = 0.5
-"""Seconds after the first bad end in which an earlier cause may still come in."""
+"""Seconds in which the cause of an end that another's end would explain may still come in."""
 SERVERS_S = 2.0
 """Seconds that roles which do not finish get to end by themselves at the end of the job."""
 STOP_S = 3.0
 """Seconds that the fork host gets to kill everything before it is killed itself."""
 POLL_S = 0.2
-
-_SECONDARY = ("closed by peer", "connection reset", "broken pipe", "connection refused", "link", "peer")
-"""Words of a cause that tells of another process's death."""
+"""Seconds between two looks at the logs; ends of processes are told of at once."""
 
 
 def run_job(job: Job, *, log_folder: Path, on_line: Callable[[str, str], None] | None = None) -> None:
     """Runs a job to its end; nothing of it is left when this returns or raises.
+
+    SIGTERM ends the job and then this process (by `SystemExit`), when called in the main thread.
 
     Args:
         job: what to start.
@@ -50,9 +59,10 @@ def run_job(job: Job, *, log_folder: Path, on_line: Callable[[str, str], None] |
         ProcessFailed: the first process that ended badly, or the deadline passed.
     """
     log_folder.mkdir(parents=True, exist_ok=True)
+    run = _Run(job, log_folder, on_line or (lambda who, message: print_progress(message, replica=who)))
     with _termination_raises():
-        run = _Run(job, log_folder, on_line or (lambda who, message: print_progress(message, replica=who)))
         try:
+            run.start()
             run.wait()
         finally:
             run.stop()
@@ -64,27 +74,39 @@ class _Run:
     def __init__(self, job: Job, log_folder: Path, on_line: Callable[[str, str], None]) -> None:
         self._job = job
         self._deadline = time.monotonic() + job.deadline_s
+        self._mark = uuid.uuid4().hex
         self._finishing = {replica.name for role in job.roles if role.finishes for replica in role.replicas}
         self._serving = {replica.name for role in job.roles if not role.finishes for replica in role.replicas}
-        self._ready = False
         self._logs = {
-            name: LogReader(log_folder / f"{name.replace('/', '.')}.log")
-            for name in self._finishing | self._serving
+            replica.name: LogReader(log_folder / replica.log_name)
+            for role in job.roles
+            for replica in role.replicas
         }
         self._host_log = LogReader(log_folder / f"{FORK_HOST}.log")
         self._on_line = on_line
+        self._host: subprocess.Popen[bytes] | None = None
+        self._ready = False
         self._pending = b""
-        self._failures: list[tuple[float, str, str]] = []
+        self._bad_ends: list[BadEnd] = []
+
+    def start(self) -> None:
+        """Starts the fork host and orders all replicas."""
+        for reader in self._logs.values():
+            reader.path.write_bytes(b"")
         with self._host_log.path.open("wb") as log:
             self._host = subprocess.Popen(
-                [sys.executable, "-m", "geokfp.components._launch.fork_host"],
+                # -P: the module search path is this process's, not this process's working directory.
+                [sys.executable, "-P", "-m", "geokfp.components._launch.fork_host"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
-                env=inherited(),
+                env={**inherited(self._mark), **_common_environment(self._job)},
                 start_new_session=True,
             )
-        self._order_all()
+        stream = _pipe(self._host.stdin)
+        with contextlib.suppress(BrokenPipeError):  # it ended already; `wait` says why
+            stream.write("".join(json.dumps(order) + "\n" for order in self._orders()).encode())
+            stream.flush()
 
     def wait(self) -> None:
         """Returns when all that finish have ended well.
@@ -93,70 +115,61 @@ class _Run:
             ProcessFailed: something ended badly, or the deadline passed.
         """
         with selectors.DefaultSelector() as selector:
-            selector.register(_pipe(self._host.stdout), selectors.EVENT_READ)
-            while self._finishing and not self._failures:
-                self._turn(selector)
-            self._let_others_report(selector)
-            servers_end = time.monotonic() + SERVERS_S
-            while self._serving and not self._failures and time.monotonic() < servers_end:
-                self._turn(selector)
-        self._show_progress()
-        if self._failures:
-            raise self._worst()
+            selector.register(_pipe(self._living_host().stdout), selectors.EVENT_READ)
+            while self._finishing and not self._bad_ends:
+                self._turn(selector, POLL_S)
+                self._check_deadline()
+            self._await_cause(selector)
+            if not self._bad_ends:
+                self._await_servers(selector)
+        if self._finishing or self._bad_ends:
+            raise self._failure()
 
     def stop(self) -> None:
         """Ends whatever still runs, waits for it, and removes its shared memory."""
-        with contextlib.suppress(BrokenPipeError):
-            _pipe(self._host.stdin).close()
-        try:
-            self._host.wait(STOP_S)
-        except subprocess.TimeoutExpired:
-            self._host.kill()
-            self._host.wait()
-        _pipe(self._host.stdout).close()
+        host = self._host
+        if host is not None:
+            if not self._ready:  # deep in an import, where it does not look at the pipe
+                host.kill()
+            with contextlib.suppress(BrokenPipeError):
+                _pipe(host.stdin).close()
+            try:
+                host.wait(STOP_S)
+            except subprocess.TimeoutExpired:
+                host.kill()
+                host.wait()
+            _pipe(host.stdout).close()
+        kill_marked(self._mark)
         remove_shared_memory(self._job.shared_memory_prefixes)
 
-    def _order_all(self) -> None:
+    def _orders(self) -> Iterator[dict[str, Any]]:
         roles = self._job.roles
         preload = list(dict.fromkeys(module for role in roles for module in role.preload))
-        orders: list[dict[str, Any]] = [
-            {"shared_memory": list(self._job.shared_memory_prefixes), "preload": preload}
-        ]
-        orders += [
-            {
-                "name": replica.name,
-                "target": role.target,
-                "arguments": list(replica.arguments),
-                "environment": dict(replica.environment),
-                "log": str(self._logs[replica.name].path),
-            }
-            for role in roles
-            for replica in role.replicas
-        ]
-        for reader in self._logs.values():
-            reader.path.write_bytes(b"")
-        stream = _pipe(self._host.stdin)
-        with contextlib.suppress(BrokenPipeError):
-            stream.write("".join(json.dumps(order) + "\n" for order in orders).encode())
-            stream.flush()
+        prefixes = list(self._job.shared_memory_prefixes)
+        yield {"preload": preload, "path": sys.path, "shared_memory": prefixes}
+        for role in roles:
+            for replica in role.replicas:
+                yield {
+                    "name": replica.name,
+                    "target": role.target,
+                    "arguments": list(replica.arguments),
+                    "environment": dict(replica.environment),
+                    "log": str(self._logs[replica.name].path.absolute()),
+                }
 
-    def _turn(self, selector: selectors.BaseSelector) -> None:
-        if selector.select(timeout=POLL_S):
+    def _turn(self, selector: selectors.BaseSelector, timeout_s: float) -> None:
+        if selector.select(timeout_s):
             self._read_events(selector)
-        self._show_progress()
-        if time.monotonic() > self._deadline and self._finishing and not self._failures:
-            names = ", ".join(sorted(self._finishing))
-            cause = f"{names} had not ended {self._job.deadline_s:g} s after the start of {self._job.name}"
-            self._failures.append((time.monotonic(), min(self._finishing), cause))
+        for name, reader in self._logs.items():
+            for message in reader.new_progress():
+                self._on_line(name, message)
 
     def _read_events(self, selector: selectors.BaseSelector) -> None:
-        stream = _pipe(self._host.stdout)
+        stream = _pipe(self._living_host().stdout)
         data = stream.read1(1 << 16)  # type: ignore[attr-defined]
         if not data:
             selector.unregister(stream)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._host.wait(POLL_S)
-            self._failures.append((time.monotonic(), FORK_HOST, self._host_cause()))
+            self._bad_ends.append(BadEnd(FORK_HOST, self._host_cause()))
             return
         *lines, self._pending = (self._pending + data).split(b"\n")
         for line in lines:
@@ -165,56 +178,63 @@ class _Run:
     def _note(self, event: dict[str, Any]) -> None:
         if "ready" in event:
             self._ready = True
-        if "ended" not in event:
             return
-        name, status, cause = event["ended"], event["status"], event["cause"]
-        self._finishing.discard(name)
-        was_serving = name in self._serving
+        name, status = event["ended"], event["status"]
         self._serving.discard(name)
-        if status == 0 and was_serving and self._finishing and not cause:
-            return
-        if status != 0:
-            self._failures.append((time.monotonic(), name, cause or _describe(status)))
+        if status == 0:  # a server too may end before the others: when its clients say so
+            self._finishing.discard(name)
+        else:
+            self._bad_ends.append(BadEnd(name, event["cause"] or describe(status)))
 
-    def _let_others_report(self, selector: selectors.BaseSelector) -> None:
-        if not self._failures or not selector.get_map():
+    def _check_deadline(self) -> None:
+        if time.monotonic() < self._deadline or not self._finishing or self._bad_ends:
             return
-        until = self._failures[0][0] + OTHERS_S
-        while (left := until - time.monotonic()) > 0 and selector.get_map():
-            if selector.select(timeout=left):
-                self._read_events(selector)
+        after = f"{self._job.deadline_s:g} s after the start of {self._job.name}"
+        if self._ready:
+            names = sorted(self._finishing)
+            self._bad_ends.append(BadEnd(names[0], f"{', '.join(names)} had not ended {after}"))
+        else:
+            self._bad_ends.append(BadEnd(FORK_HOST, f"the modules to preload were not imported {after}"))
 
-    def _worst(self) -> ProcessFailed:
-        hosts = [failure for failure in self._failures if failure[1] == FORK_HOST]
-        own = [failure for failure in self._failures if not _tells_of_another(failure[2])]
-        _, name, cause = (hosts or own or self._failures)[0]
-        log = self._host_log if name == FORK_HOST else self._logs[name]
-        return ProcessFailed(name, cause, log.last_lines())
+    def _await_cause(self, selector: selectors.BaseSelector) -> None:
+        until = time.monotonic() + OTHERS_S
+        while self._bad_ends and all(end.is_secondary() for end in self._bad_ends) and selector.get_map():
+            if (left_s := until - time.monotonic()) <= 0:
+                return
+            self._turn(selector, min(left_s, POLL_S))
+
+    def _await_servers(self, selector: selectors.BaseSelector) -> None:
+        """Gives servers time to end by themselves; how they do no longer matters."""
+        until = time.monotonic() + SERVERS_S
+        while self._serving and selector.get_map() and (left_s := until - time.monotonic()) > 0:
+            self._turn(selector, min(left_s, POLL_S))
+        self._turn(selector, 0)
+        self._bad_ends.clear()
+
+    def _failure(self) -> ProcessFailed:
+        end = root_cause(self._bad_ends)
+        log = self._host_log if end.name == FORK_HOST else self._logs[end.name]
+        return ProcessFailed(end.name, end.cause, log.last_lines())
 
     def _host_cause(self) -> str:
-        code = self._host.poll()
+        host = self._living_host()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            host.wait(POLL_S)
+        if host.returncode is not None and host.returncode < 0:
+            return describe(host.returncode)
         lines = self._host_log.last_lines()
-        if code is not None and code < 0:
-            return _describe(code)
         return f"could not start the processes: {lines[-1] if lines else 'it ended without a word'}"
 
-    def _show_progress(self) -> None:
-        for name, reader in self._logs.items():
-            for message in reader.new_progress():
-                self._on_line(name, message)
+    def _living_host(self) -> "subprocess.Popen[bytes]":
+        assert self._host is not None
+        return self._host
 
 
-def _describe(status: int) -> str:
-    if status >= 0:
-        return f"ended with exit status {status}"
-    try:
-        return f"killed by {signal.Signals(-status).name}"
-    except ValueError:
-        return f"killed by signal {-status}"
-
-
-def _tells_of_another(cause: str) -> bool:
-    return any(word in cause.lower() for word in _SECONDARY)
+def _common_environment(job: Job) -> dict[str, str]:
+    """Returns the variables that all replicas share; they are set before the preload, which may read them."""
+    environments = [replica.environment for role in job.roles for replica in role.replicas]
+    first, *others = environments
+    return {name: value for name, value in first.items() if all(other.get(name) == value for other in others)}
 
 
 def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
@@ -230,6 +250,7 @@ def _termination_raises() -> Iterator[None]:
         return
 
     def terminate(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+        signal.signal(number, signal.SIG_IGN)  # the job is being ended; once is enough
         raise Terminated
 
     before = signal.signal(signal.SIGTERM, terminate)
@@ -238,4 +259,4 @@ def _termination_raises() -> Iterator[None]:
     except Terminated:
         raise SystemExit(128 + signal.SIGTERM) from None
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)

@@ -25,6 +25,11 @@ class Replica:
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._/-]*", self.name):
             raise InputError(f"replica name {self.name!r}: letters, digits and ._/- are allowed")
 
+    @property
+    def log_name(self) -> str:
+        """Name of the file that what it prints goes to."""
+        return f"{self.name.replace('/', '.')}.log"
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Role:
@@ -42,7 +47,7 @@ class Role:
     """Whether it ends by itself; a server does not, and is ended when all that finish have."""
 
     def __post_init__(self) -> None:
-        if self.target.count(":") != 1:
+        if not re.fullmatch(r"\w+(\.\w+)*:\w+", self.target):
             raise InputError(
                 f"target {self.target!r} of role {self.name!r}: `package.module:function` is needed"
             )
@@ -62,13 +67,20 @@ class Job:
     """Names in /dev/shm that begin so are removed at the end."""
 
     def __post_init__(self) -> None:
-        names = [replica.name for role in self.roles for replica in role.replicas]
-        doubled = sorted({name for name in names if names.count(name) > 1})
-        if doubled:
-            raise InputError(f"job {self.name!r}: more than one replica is named {doubled[0]!r}")
+        logs: dict[str, str] = {"fork-host.log": "the supervisor's own process"}
+        for replica in (replica for role in self.roles for replica in role.replicas):
+            if replica.log_name in logs:
+                raise InputError(
+                    f"job {self.name!r}: replica {replica.name!r} and {logs[replica.log_name]} "
+                    f"would share the log {replica.log_name}; different names are needed"
+                )
+            logs[replica.log_name] = f"replica {replica.name!r}"
         if not any(role.finishes and role.replicas for role in self.roles):
             raise InputError(f"job {self.name!r}: no role finishes, so it would never end")
-        if self.deadline_s <= 0:
+        if not self.deadline_s > 0:
             raise InputError(f"job {self.name!r}: deadline_s is {self.deadline_s}, more than 0 is needed")
-        if "" in self.shared_memory_prefixes:
-            raise InputError(f"job {self.name!r}: an empty shared-memory prefix would match every name")
+        for prefix in self.shared_memory_prefixes:
+            if not prefix or "/" in prefix:
+                raise InputError(
+                    f"job {self.name!r}: shared-memory prefix is {prefix!r}, the start of a name is needed"
+                )

@@ -1,18 +1,50 @@
 """Free TCP ports of this machine."""
 
+import random
 import socket
+from pathlib import Path
+
+_EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
+_LOWEST = 10_000
+_TRIES = 2000
 
 
 def free_ports(count: int) -> list[int]:
     """Returns `count` different loopback ports that nothing listened to when asked.
 
-    All are held at once and then released together, so that they differ.
+    All are held at once and then released together, so that they differ. They lie below the range from
+    which the kernel takes the near end of outgoing connections: a client that retries before its server
+    is up could otherwise be given the server's own port, connect to itself, and hold it.
+
+    Raises:
+        OSError: no such port was found.
     """
-    sockets = [socket.socket() for _ in range(count)]
+    held: list[socket.socket] = []
     try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
+        for _ in range(_TRIES):
+            if len(held) == count:
+                return [each.getsockname()[1] for each in held]
+            if (bound := _bind(_candidate())) is not None:
+                held.append(bound)
     finally:
-        for each in sockets:
+        for each in held:
             each.close()
+    raise OSError(f"found {len(held)} of {count} free ports in {_TRIES} tries")
+
+
+def _candidate() -> int:
+    try:
+        end = int(_EPHEMERAL.read_text(encoding="ascii").split()[0])
+    except (OSError, ValueError):
+        end = 32_768
+    return random.SystemRandom().randrange(_LOWEST, end) if end > _LOWEST + 1000 else 0
+
+
+def _bind(port: int) -> socket.socket | None:
+    one = socket.socket()
+    try:
+        one.bind(("127.0.0.1", port))
+    except OSError:
+        one.close()
+        return None
+    return one

@@ -9,6 +9,9 @@ from pathlib import Path
 
 from geokfp.components._launch import progress
 
+GREETING_AT_IMPORT = os.environ.get("GREETING", "")
+IMPORTED_BY = os.getpid()
+
 
 def touch(arguments: list[str]) -> None:
     Path(arguments[0]).write_text(os.environ.get("GREETING", ""))
@@ -17,6 +20,25 @@ def touch(arguments: list[str]) -> None:
 def tell(arguments: list[str]) -> None:
     print("chatter")
     progress("halfway")
+
+
+def tell_import(arguments: list[str]) -> None:
+    here = (
+        "here"
+        if os.getpid() == IMPORTED_BY
+        else "in the host"
+        if os.getppid() == IMPORTED_BY
+        else "elsewhere"
+    )
+    progress(f"{GREETING_AT_IMPORT} imported {here}")
+
+
+def tell_session(arguments: list[str]) -> None:
+    progress(f"leads {os.getpid() == os.getsid(0) == os.getpgid(0)}")
+
+
+def import_module(arguments: list[str]) -> None:
+    __import__(arguments[0])
 
 
 def fail(arguments: list[str]) -> None:
@@ -40,12 +62,24 @@ def die_by_signal(arguments: list[str]) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def abort(arguments: list[str]) -> None:
+    os.abort()
+
+
+def fail_in_a_fork(arguments: list[str]) -> None:
+    """Lets an error through in a child of its own, which is not its own error."""
+    child = os.fork()
+    if child == 0:
+        raise ValueError("of the child")
+    os.waitpid(child, 0)
+
+
 def hang(arguments: list[str]) -> None:
-    """Waits for ever with a child of its own, and says who it is in a file."""
-    child = subprocess.Popen(["sleep", "600"])
+    """Waits for ever with two children, one in a session of its own, and says who they are in a file."""
+    children = [subprocess.Popen(["sleep", "600"], start_new_session=apart) for apart in (False, True)]
     if arguments:
         partial = Path(arguments[0] + ".partial")
-        partial.write_text(f"{os.getpid()} {child.pid}")
+        partial.write_text(" ".join(str(pid) for pid in (os.getpid(), *(child.pid for child in children))))
         partial.rename(arguments[0])
     while True:
         time.sleep(60)
