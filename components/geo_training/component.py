@@ -1,0 +1,124 @@
+"""The KFP declaration of the geo-training stage."""
+
+from typing import Any
+
+from kfp import dsl
+
+from .._images import image
+
+
+@dsl.component(base_image=image("training"), install_kfp_package=False)
+def geo_train_gnn(
+    partitions: dsl.Input[dsl.Dataset],
+    model: dsl.Output[dsl.Model],
+    predictions: dsl.Output[dsl.Dataset],
+    metrics: dsl.Output[dsl.Metrics],
+    classification: dsl.Output[dsl.ClassificationMetrics],
+    report: dsl.Output[dsl.HTML],
+    trained: dsl.Input[dsl.Model] = None,
+    architecture: str = "sage",
+    entry_point: str = "",
+    user_code: str = "",
+    model_options: dict[str, Any] = {},  # noqa: B006
+    hidden_size: int = 64,
+    num_layers: int = 2,
+    dropout: float = 0.5,
+    learning_rate: float = 0.01,
+    weight_decay: float = 0.0005,
+    epochs: int = 200,
+    patience: int = 30,
+    eval_every: int = 1,
+    batch_size: int = 1024,
+    fan_outs: list[int] = [10],  # noqa: B006
+    num_samplers: int = 0,
+    seed: int = 0,
+    timeout_s: int = 86400,
+    topology: dict[str, Any] = {},  # noqa: B006
+    synchronization: str = "fsa",
+    compression: str = "none",
+    compare_alone: bool = True,
+    round_timeout_s: int = 300,
+) -> None:
+    """Trains one GNN over all sites of the partitions; nodes, edges and features stay where they are.
+
+    Each site runs DGL's distributed training on its own partitions. A tree of aggregators, one a site and a
+    root, joins the trainers: only weights, gradients and counts cross between sites.
+
+    Args:
+        partitions: Partitions of one or more sites, written by partition_graph.
+        model: The trained GNN.
+        predictions: Table of id, site, split, label, predicted and probability of every node of all sites.
+        metrics: Accuracies over all sites, those of each site alone, and bytes between sites.
+        classification: Confusion matrix and ROC curve of the test nodes of all sites.
+        report: Each site alone beside all together, loss curves, bytes on each link, classes.
+        trained: A trained GNN to start from; its architecture and options are taken too. Without it weights
+            are fresh.
+        architecture: "sage" (GraphSAGE with the mean aggregator), "gcn" or "gat"; not used with entry_point
+            or with trained.
+        entry_point: Your own model, module:function, called as build(num_features, num_classes,
+            **model_options).
+        user_code: Folder or .py file (path or URI) with the module of entry_point; it is executed, so
+            trust it.
+        model_options: Further options of the model - input_dropout, num_heads of gat, or those of your
+            own build.
+        hidden_size: Width of the inner layers.
+        num_layers: Layers, each one hop of neighbours.
+        dropout: Share of the hidden values zeroed in training.
+        learning_rate: Step size of Adam, a replica of which each worker steps with the same averaged
+            gradient.
+        weight_decay: L2 penalty of Adam.
+        epochs: Most passes over the training nodes.
+        patience: Epochs without a better validation result after which training stops; 0 never stops early.
+        eval_every: Epochs between two validations.
+        batch_size: Training nodes a worker takes in one step.
+        fan_outs: Neighbours sampled per layer, outermost first; one number for all layers; empty is all
+            neighbours.
+        num_samplers: Processes per worker that sample ahead; 0 samples in the worker itself.
+        seed: Seed of weights, order, dropout and sampling.
+        timeout_s: Seconds after which the whole training is ended as failed.
+        topology: Addresses, as {"root" - "host:port", "sites" - {name - {"listens" - "host:port"}}}; what is
+            missing is a free port of this machine.
+        synchronization: How the sites keep in step - "fsa" is every worker of every site in every step.
+        compression: How values travel between sites, both ways - "none" is dense FP32.
+        compare_alone: Also train each site alone, from the same start, and judge its model on all sites'
+            test nodes.
+        round_timeout_s: Seconds that a round waits for its last worker before the training is ended as
+            failed.
+    """
+    from pathlib import Path
+
+    from geokfp.components.geo_training.config import GeoTrainingConfig
+    from geokfp.components.geo_training.run import Outputs, run
+
+    config = GeoTrainingConfig(
+        architecture=architecture,
+        entry_point=entry_point,
+        user_code=user_code,
+        model_options=model_options,
+        hidden_size=hidden_size,
+        num_layers=num_layers,
+        dropout=dropout,
+        learning_rate=learning_rate,
+        weight_decay=weight_decay,
+        epochs=epochs,
+        patience=patience,
+        eval_every=eval_every,
+        batch_size=batch_size,
+        fan_outs=fan_outs,
+        num_samplers=num_samplers,
+        seed=seed,
+        timeout_s=timeout_s,
+        topology=topology,
+        synchronization=synchronization,
+        compression=compression,
+        compare_alone=compare_alone,
+        round_timeout_s=round_timeout_s,
+    )
+    paths = Outputs(model=Path(model.path), predictions=Path(predictions.path), report=Path(report.path))
+    result = run(config, Path(partitions.path), Path(trained.path) if trained else None, paths)
+    for name, value in result.metrics.items():
+        metrics.log_metric(name, value)
+    classification.log_confusion_matrix(list(result.label_names), result.confusion.tolist())
+    if result.roc is not None:
+        curve = result.roc
+        classification.log_roc_curve(curve.false_positive_rate, curve.true_positive_rate, curve.threshold)

@@ -1,0 +1,97 @@
+"""What the processes of one `geo_train_gnn` are given, and what they leave in the work folder.
+
+Drawing of the folder, for two sites of two workers each, when all have ended::
+
+    work/
+      geo-job.json             what every process is given
+      best.safetensors         weights of the best epoch over all sites (the first worker)
+      history.json             one row an epoch, over all workers (the first worker)
+      site-0/
+        outcome-0.npz ...      what the model says about each part's own nodes
+        links-0.json ...       bytes of each worker's links in the training over all sites
+        alone-0.json           only with `compare_alone`: the site's own training (the site's first worker)
+      site-1/
+      logs/                    what each process printed
+
+Knows nothing of how they run.
+"""
+
+import json
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from .._files import new_file
+from ..training.trained_gnn import ModelSource
+from .config import GeoTrainingConfig
+from .topology import Topology, read
+
+JOB = "geo-job.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class GeoJob:
+    """What every process is given, through `geo-job.json`."""
+
+    config: GeoTrainingConfig
+    """How to train."""
+    source: ModelSource
+    """How to build the model."""
+    start: Path | None
+    """Weights to start from, as safetensors; None for fresh ones."""
+    work: Path
+    """The work folder."""
+    run_id: str
+    """The run; nodes of another refuse it."""
+    workers: dict[str, int]
+    """Number of workers by site."""
+    folders: dict[str, str]
+    """Folder of each site, in the partitions as in the work folder."""
+    topology: Topology
+    """Who listens where."""
+
+    def write(self) -> Path:
+        """Writes `geo-job.json` and returns its path."""
+        source = {item.name: getattr(self.source, item.name) for item in fields(ModelSource)}
+        source["user_code"] = str(self.source.user_code) if self.source.user_code else ""
+        document = {
+            "config": asdict(self.config),
+            "source": source,
+            "start": str(self.start) if self.start else "",
+            "work": str(self.work),
+            "run_id": self.run_id,
+            "workers": self.workers,
+            "folders": self.folders,
+            "topology": self.topology.to_dict(),
+        }
+        path = self.work / JOB
+        with new_file(path) as temporary:
+            temporary.write_text(json.dumps(document, indent=1), encoding="utf-8")
+        return path
+
+    @classmethod
+    def read(cls, path: Path) -> "GeoJob":
+        """Reads what `write` wrote."""
+        document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        source = document["source"]
+        source["user_code"] = Path(source["user_code"]) if source["user_code"] else None
+        return cls(
+            config=GeoTrainingConfig(**document["config"]),
+            source=ModelSource(**source),
+            start=Path(document["start"]) if document["start"] else None,
+            work=Path(document["work"]),
+            run_id=document["run_id"],
+            workers=document["workers"],
+            folders=document["folders"],
+            topology=read(document["topology"], document["workers"], free_ports=()),
+        )
+
+    def folder(self, site: str) -> Path:
+        """Returns a site's folder in the work folder."""
+        return self.work / self.folders[site]
+
+
+def write_json(path: Path, document: Any) -> None:
+    """Writes a small file whole."""
+    with new_file(path) as temporary:
+        temporary.write_text(json.dumps(document, indent=1), encoding="utf-8")

@@ -1,0 +1,224 @@
+"""What the component `geo_train_gnn` does.
+
+Plans the processes of all sites and of the tree that joins them, runs them, writes model, predictions
+and report.
+"""
+
+import json
+import shutil
+import uuid
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._files import InputError
+from .._launch import Job, Replica, Role, failure_recorded, free_ports, progress, run_job
+from ..partition.partitions import Partitions, read_partitions
+from ..training.outcome import (
+    Roc,
+    accuracies,
+    confusion,
+    judged_split,
+    read_outcome,
+    roc,
+    write_predictions,
+)
+from ..training.run import model_source
+from ..training.site import PRELOAD, shared_memory_prefix, site_roles
+from ..training.trained_gnn import ModelSource, TrainedGnn, read_trained_gnn, write_trained_gnn
+from ..training.worker import BEST, HISTORY
+from .config import GeoTrainingConfig
+from .job import GeoJob
+from .summary import Alone, Classes, Links, write_report
+from .topology import ROOT, Topology, read
+
+TRAINER = "geokfp.components.geo_training.worker:main"
+NODE = "geokfp.components.geo_training.server:main"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outputs:
+    """Where the step's artifacts go."""
+
+    model: Path
+    """Folder of the trained GNN."""
+    predictions: Path
+    """Folder of the predictions."""
+    report: Path
+    """The HTML report."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """What a training gave, for the component to log."""
+
+    metrics: dict[str, float]
+    """Finite values by name."""
+    label_names: tuple[str, ...]
+    """Name of each class."""
+    confusion: npt.NDArray[np.int64]
+    """Nodes of each class (row) by predicted class (column), of all sites."""
+    roc: Roc | None
+    """ROC curve of the same nodes."""
+
+
+def run(config: GeoTrainingConfig, partitions: Path, trained: Path | None, outputs: Outputs) -> Result:
+    """Trains one GNN over all sites of a partitions artifact.
+
+    Args:
+        config: how to train, and how the sites are joined.
+        partitions: a partitions artifact.
+        trained: a trained GNN to start from, whose architecture is taken too; None for fresh weights.
+        outputs: where to write.
+
+    Raises:
+        InputError: an input or option that is wrong.
+        ProcessFailed: a process failed; `<model>-work/logs` keeps what all of them printed.
+    """
+    with failure_recorded("geo_train_gnn", beside=outputs.model):
+        parts = read_partitions(partitions)
+        if all(site.num_train == 0 for site in parts.sites):
+            raise InputError("partitions: no site has a training node")
+        work = outputs.model.with_name(f"{outputs.model.name}-work")
+        shutil.rmtree(work, ignore_errors=True)
+        work.mkdir(parents=True)
+        job = _plan(config, parts, _start(trained, parts), work)
+        _train(job, parts)
+        result = _write(job, parts, outputs)
+        shutil.rmtree(work)
+        return result
+
+
+def _start(trained: Path | None, parts: Partitions) -> TrainedGnn | None:
+    if trained is None:
+        return None
+    gnn = read_trained_gnn(trained)
+    of_model, of_graph = gnn.source.num_features, parts.num_features
+    if of_model != of_graph:
+        raise InputError(f"trained: the model takes {of_model} features, the partitions have {of_graph}")
+    if gnn.label_names != parts.label_names:
+        names = f"{list(gnn.label_names[:5])} ... and {list(parts.label_names[:5])} ..."
+        raise InputError(f"trained: the model's classes are not those of the partitions: {names}")
+    return gnn
+
+
+def _plan(config: GeoTrainingConfig, parts: Partitions, start: TrainedGnn | None, work: Path) -> GeoJob:
+    workers = {site.name: site.num_parts for site in parts.sites}
+    topology = read(config.topology, workers, free_ports(len(workers) + 1))
+    source: ModelSource
+    if start is None:
+        source = model_source(config.training, parts, work)
+    else:
+        source = start.source
+        config = replace(config, num_layers=source.num_layers)
+        progress(f"starts from a trained model: {source.entry_point or source.architecture}")
+    for site in parts.sites:
+        (work / site.directory.name).mkdir()
+    return GeoJob(
+        config=config,
+        source=source,
+        start=None if start is None else start.weights,
+        work=work,
+        run_id=uuid.uuid4().hex[:8],
+        workers=workers,
+        folders={site.name: site.directory.name for site in parts.sites},
+        topology=topology,
+    )
+
+
+def _train(job: GeoJob, parts: Partitions) -> None:
+    job_path = str(job.write())
+    roles = [_nodes(job.topology, job_path)]
+    for site in parts.sites:
+        roles += site_roles(
+            site,
+            trainer=TRAINER,
+            arguments=(job_path,),
+            work=job.folder(site.name),
+            run_id=job.run_id,
+            num_samplers=job.config.num_samplers,
+        )
+    progress(
+        f"{len(parts.sites)} sites, {len(job.topology.workers)} trainers, joined by {len(parts.sites) + 1} "
+        f"aggregators ({job.config.synchronization}, compression {job.config.compression})"
+    )
+    run_job(
+        Job(
+            name="geo_train_gnn",
+            roles=tuple(roles),
+            deadline_s=float(job.config.timeout_s),
+            shared_memory_prefixes=(shared_memory_prefix(job.run_id),),
+        ),
+        log_folder=job.work / "logs",
+    )
+
+
+def _nodes(topology: Topology, job_path: str) -> Role:
+    names = (ROOT, *(site.name for site in topology.sites))
+    replicas = [Replica(name=f"{name}/aggregator", arguments=(name, job_path)) for name in names]
+    return Role(name="aggregator", target=NODE, replicas=tuple(replicas), preload=PRELOAD)
+
+
+def _write(job: GeoJob, parts: Partitions, outputs: Outputs) -> Result:
+    outcomes = [
+        read_outcome(
+            job.folder(site.name), site=site.name, num_parts=site.num_parts, node_ids=site.node_ids()
+        )
+        for site in parts.sites
+    ]
+    history: dict[str, Any] = json.loads((job.work / HISTORY).read_text(encoding="utf-8"))
+    rows = history["rows"]
+    links = _links(job)
+    alone = _alone(job)
+    metrics = {
+        **accuracies(outcomes),
+        "epochs_run": float(len(rows)),
+        "best_epoch": float(history["best_epoch"]),
+        "seconds_per_epoch": float(np.mean([row["seconds"] for row in rows])),
+        "wan_bytes_sent": float(sum(links[name].sent_bytes for name in job.workers)),
+        "wan_bytes_received": float(sum(links[name].received_bytes for name in job.workers)),
+        **{f"alone_test_accuracy_{name.replace('-', '_')}": one.test_accuracy for name, one in alone.items()},
+    }
+    schema = {
+        "label_names": list(parts.label_names),
+        "feature_names": list(parts.feature_names),
+        "fingerprint": parts.fingerprint,
+    }
+    write_trained_gnn(
+        outputs.model,
+        source=job.source,
+        weights=job.work / BEST,
+        schema=schema,
+        metrics=metrics,
+        history=rows,
+    )
+    write_predictions(outputs.predictions, outcomes, parts.label_names)
+    split = judged_split(outcomes)
+    matrix = confusion(outcomes, parts.num_classes, split)
+    curve = roc(outcomes, parts.num_classes, split)
+    facts = {"model": job.source.entry_point or job.source.architecture, "seed": job.config.seed, **metrics}
+    classes = Classes(matrix, parts.label_names, split, curve)
+    write_report(outputs.report, facts, history=rows, links=links, alone=alone, classes=classes)
+    shown = "  ".join(f"{name} {value:.4f}" for name, value in metrics.items() if "accuracy" in name)
+    progress(f"trained over {len(parts.sites)} sites: {shown}")
+    return Result(metrics=metrics, label_names=tuple(parts.label_names), confusion=matrix, roc=curve)
+
+
+def _links(job: GeoJob) -> dict[str, Links]:
+    found = {}
+    for site in job.topology.sites:
+        for index in range(site.num_workers):
+            path = job.folder(site.name) / f"links-{index}.json"
+            document = json.loads(path.read_text(encoding="utf-8"))
+            found.update({name: Links(**counts) for name, counts in document.items()})
+    return found
+
+
+def _alone(job: GeoJob) -> dict[str, Alone]:
+    if not job.config.compare_alone:
+        return {}
+    paths = {site.name: job.folder(site.name) / "alone-0.json" for site in job.topology.sites}
+    return {name: Alone(**json.loads(path.read_text(encoding="utf-8"))) for name, path in paths.items()}

@@ -1,0 +1,69 @@
+"""The process of one aggregator, of a site or the root. Knows nothing of models."""
+
+import os
+import threading
+import traceback
+from functools import partial
+from pathlib import Path
+
+from .aggregator import Aggregator, AggregatorSettings
+from .client import Client, ClientSettings
+from .compression import compression
+from .job import GeoJob
+from .route import TreeRouter
+from .synchronization import synchronization
+from .topology import ROOT
+from .transport.base import Transport
+from .transport.tcp import TcpTransport
+
+CONNECT_S = 60.0
+"""How long a node tries to reach another, at the start and when a connection was lost."""
+
+
+def main(arguments: list[str]) -> None:
+    """Serves until all children have left.
+
+    Args:
+        arguments: the node's name and the path of `geo-job.json`.
+
+    Raises:
+        GeoError: a round waited too long, or a node was lost.
+    """
+    name, job = arguments[0], GeoJob.read(Path(arguments[1]))
+    threading.excepthook = end_process
+    topology, transport = job.topology, TcpTransport()
+    listener = transport.listen(topology.address(name))
+    parents = () if name == ROOT else (ROOT,)
+    aggregator = Aggregator(
+        AggregatorSettings(name=name, run=job.run_id, children=frozenset(topology.children(name))),
+        listener,
+        TreeRouter(topology),
+        synchronization(job.config.synchronization).node(),
+        compression(job.config.compression if name == ROOT else "none").down(),
+        {parent: dial(job, name, parent, transport) for parent in parents},
+    )
+    aggregator.serve()
+
+
+def dial(job: GeoJob, name: str, peer: str, transport: Transport) -> Client:
+    """Returns the client of a node's link to the node above it.
+
+    Raises:
+        GeoError: the peer cannot be reached, or refuses.
+    """
+    settings = ClientSettings(
+        name=name,
+        peer=peer,
+        run=job.run_id,
+        round_timeout_s=float(job.config.round_timeout_s),
+        reconnect_s=CONNECT_S,
+    )
+    between_sites = compression(job.config.compression if peer == ROOT else "none")
+    connect = partial(transport.connect, job.topology.address(peer), CONNECT_S)
+    return Client(settings, connect, between_sites.up())
+
+
+def end_process(failure: threading.ExceptHookArgs) -> None:
+    """Ends the process when one of its threads fails: a node without its threads would only look alive."""
+    traceback.print_exception(failure.exc_type, failure.exc_value, failure.exc_traceback)
+    os._exit(1)
