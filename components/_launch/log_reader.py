@@ -5,6 +5,8 @@ from pathlib import Path
 from .progress import parse_progress
 
 LAST_LINES = 20
+LINE_LIMIT = 500
+"""Characters of one of the last lines; a crash names all loaded libraries in one."""
 _TAIL_BYTES = 1 << 16
 
 
@@ -30,7 +32,7 @@ class LogReader:
         return [message for message in messages if message is not None]
 
     def last_lines(self) -> tuple[str, ...]:
-        """Returns the last lines of the log that are not blank."""
+        """Returns the last lines of the log that are not blank, each cut at `LINE_LIMIT`."""
         try:
             with self.path.open("rb") as log:
                 log.seek(0, 2)
@@ -38,4 +40,4 @@ class LogReader:
                 text = log.read().decode("utf-8", "replace")
         except FileNotFoundError:
             return ()
-        return tuple(line for line in text.splitlines() if line.strip())[-LAST_LINES:]
+        return tuple(line[:LINE_LIMIT] for line in text.splitlines() if line.strip())[-LAST_LINES:]
