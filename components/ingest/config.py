@@ -1,0 +1,62 @@
+"""Options of `ingest_graph`."""
+
+from dataclasses import dataclass, field
+
+from .._files import InputError
+
+SELF_LOOPS = ("remove", "keep")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class IngestConfig:
+    """Where the tables are and how they are read."""
+
+    nodes: str = ""
+    """URI of the nodes: `.csv`, `.csv.gz`, `.parquet` or `.npz`. With neither nodes, edges nor features
+    given, the built-in example is taken."""
+    edges: str = ""
+    """URI of the edges: the same formats, or a DGL graph file (`.bin`, `.dgl`), which may hold the nodes."""
+    features: str = ""
+    """URI of the features, one row a node in the order of the nodes: scipy sparse `.npz` or `.npy`; empty
+    takes columns of the nodes."""
+    id_column: str = "id"
+    """Column of the nodes with their ids, whole numbers or strings."""
+    label_column: str = "label"
+    """Column of the nodes with their labels, whole numbers or strings; an empty label is none."""
+    split_column: str = "split"
+    """Column of the nodes that says train, validation (val, valid), test or none; where there is no such
+    column the nodes are divided by fractions."""
+    site_column: str = ""
+    """Column of the nodes with the name of their site; empty for none."""
+    source_column: str = "src"
+    """Column of the edges with the id of their source."""
+    destination_column: str = "dst"
+    """Column of the edges with the id of their destination."""
+    feature_columns: list[str] = field(default_factory=list)
+    """Columns of the nodes to take as features; empty takes all that are not named above."""
+    train_fraction: float = 0.6
+    """Share of each class's nodes to train on, where no column says."""
+    validation_fraction: float = 0.2
+    """Share of each class's nodes to validate on; the rest is for test."""
+    undirected: bool = True
+    """Whether each edge is stored in both directions."""
+    self_loops: str = "remove"
+    """`remove` or `keep` edges from a node to itself."""
+    seed: int = 0
+    """Seed of the division by fractions."""
+
+    def __post_init__(self) -> None:
+        if self.self_loops not in SELF_LOOPS:
+            raise InputError(f"self_loops is {self.self_loops!r}; allowed: {', '.join(SELF_LOOPS)}")
+        if not 0 < self.train_fraction <= 1:
+            raise InputError(f"train_fraction is {self.train_fraction}; allowed: more than 0, at most 1")
+        left = 1 - self.train_fraction
+        if not 0 <= self.validation_fraction <= left + 1e-9:
+            raise InputError(
+                f"validation_fraction is {self.validation_fraction}; allowed: 0 to {left:.4g} "
+                f"(train_fraction is {self.train_fraction})"
+            )
+        if self.seed < 0:
+            raise InputError(f"seed is {self.seed}; allowed: 0 or more")
+        if not self.edges and (self.nodes or self.features):
+            raise InputError("edges is empty; give a URI of the edges, or leave nodes and features empty too")
