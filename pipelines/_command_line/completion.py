@@ -14,7 +14,8 @@ def complete_pipeline(incomplete: str) -> list[str]:
 
 def complete_parameter(context: typer.Context, incomplete: str) -> list[str]:
     """Returns `NAME=` for the parameters of the pipeline typed before."""
-    pipeline = context.params.get("pipeline")
+    typed = [context.params.get("pipeline"), *context.args]  # not parsed yet when an option comes after it
+    pipeline = next(filter(None, typed), None)
     if not pipeline or "=" in incomplete:
         return []
     try:

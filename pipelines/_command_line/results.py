@@ -110,15 +110,31 @@ def write_results(package: Package, results: Sequence[StepResult], staged: Path)
     metrics = merge_metrics(results)
     reports = _outputs(results, staged, "system.HTML")
     if reports:
-        from geokfp.components._report import combine
-
-        facts = {name: value for name, value in metrics.items() if "." not in name}
-        (staged / "report.html").write_text(combine(package.display_name, reports, facts), encoding="utf-8")
+        page = _one_page(package.display_name, reports, metrics, staged)
+        (staged / "report.html").write_text(page, encoding="utf-8")
     models = _outputs(results, staged, "system.Model")
     if models:
         _copy(models[-1][1], staged / "model")
     write_json(staged / "metrics.json", metrics)
     return metrics
+
+
+def _one_page(
+    title: str, reports: Sequence[tuple[str, Path]], metrics: Mapping[str, float], staged: Path
+) -> str:
+    """Joins the reports of this package; HTML of other components cannot be joined, so it is named."""
+    from geokfp.components._files import InputError  # late: it needs the extra `engine`
+    from geokfp.components._report import combine
+
+    facts: dict[str, Any] = {name: value for name, value in metrics.items() if "." not in name}
+    ours = []
+    for name, path in reports:
+        try:
+            combine("", [(name, path)])
+            ours.append((name, path))
+        except InputError:
+            facts[f"report of {name}"] = path.relative_to(staged).as_posix()
+    return combine(title, ours, facts)
 
 
 def _outputs(results: Sequence[StepResult], staged: Path, schema_title: str) -> list[tuple[str, Path]]:

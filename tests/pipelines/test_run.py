@@ -32,11 +32,31 @@ def geokfp(*arguments: object, folder: Path, **environment: str) -> subprocess.C
     )
 
 
-def test_a_run_leaves_metrics_report_model_and_every_artifact(toy: Path, tmp_path: Path) -> None:
-    done = geokfp("run", toy, "--output", "out", "-p", "size=5", folder=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    out = tmp_path / "out"
+@pytest.fixture(scope="module")
+def done(toy: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The output folder of one good run, and what it printed."""
+    folder = tmp_path_factory.mktemp("done")
+    (folder / "p.yaml").write_text("rate: 2\nextra: {a: 1}\nloud: true\n")
+    values = ["--params-file", "p.yaml", "-p", "shape=[7]", "-p", "size=5"]
+    ended = geokfp("run", toy, "--output", "out", *values, folder=folder)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stderr == ""
+    return folder / "out", ended.stdout
+
+
+@pytest.fixture(scope="module")
+def failed(
+    toy: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, subprocess.CompletedProcess[str]]:
+    """The output folder of one run whose step raised, and the ended process."""
+    folder = tmp_path_factory.mktemp("failed")
+    ended = geokfp("run", toy, "--output", "out", "-p", "mode=raise", folder=folder)
+    assert ended.returncode == 1
+    return folder / "out", ended
+
+
+def test_a_run_leaves_metrics_report_model_and_every_artifact(done: tuple[Path, str]) -> None:
+    out, _ = done
     assert json.loads((out / "metrics.json").read_text()) == {
         "rows": 5,
         "score": 0.75,
@@ -45,47 +65,45 @@ def test_a_run_leaves_metrics_report_model_and_every_artifact(toy: Path, tmp_pat
         "fit.score": 0.75,
     }
     assert (out / "model/weights").read_text() == "5"
-    assert "fitted" in (out / "report.html").read_text()
+    assert "steps/fit/report" in (out / "report.html").read_text()
+    assert "fitted" in (out / "steps/fit/report").read_text()
     assert (out / "steps/make/made/rows.txt").read_text() == "row\n" * 5
     assert (out / "steps/fit/model/weights").is_file()
     record = json.loads((out / "run.json").read_text())
     assert record["status"] == "done"
     assert record["parameters"]["size"] == 5
-    assert record["parameters"]["shape"] == [2, 3]
+    assert record["parameters"]["shape"] == [7]
+    assert record["parameters"]["mode"] == "work"
     assert list(record["seconds"]) == ["make", "fit"]
     assert sorted(os.listdir(out)) == ["log.txt", "metrics.json", "model", "report.html", "run.json", "steps"]
 
 
-def test_progress_is_shown_and_chatter_is_not(toy: Path, tmp_path: Path) -> None:
-    done = geokfp("run", toy, "--output", "out", folder=tmp_path)
-    assert "make: making rows" in done.stdout
-    assert re.search(r"make: succeeded in \d+\.\d s", done.stdout)
-    assert "chatter" not in done.stdout
-    assert "chatter" in (tmp_path / "out/log.txt").read_text()
-    assert str(tmp_path / "out/report.html") in done.stdout
-    assert str(tmp_path / "out/model") in done.stdout
+def test_progress_is_shown_and_chatter_is_not(done: tuple[Path, str]) -> None:
+    out, shown = done
+    assert "make: making rows" in shown
+    assert re.search(r"make: succeeded in \d+\.\d s", shown)
+    assert "chatter" not in shown
+    assert "chatter" in (out / "log.txt").read_text()
+    assert str(out / "report.html") in shown
+    assert str(out / "model") in shown
 
 
 def test_verbose_shows_what_the_steps_print(toy: Path, tmp_path: Path) -> None:
-    done = geokfp("run", toy, "--output", "out", "--verbose", folder=tmp_path)
-    assert "chatter" in done.stdout
+    ended = geokfp("run", toy, "--output", "out", "--verbose", "-p", "mode=raise", folder=tmp_path)
+    assert ended.returncode == 1
+    assert "chatter" in ended.stdout
+    assert "Traceback" in ended.stdout
 
 
-def test_values_reach_the_steps_in_their_types(toy: Path, tmp_path: Path) -> None:
-    (tmp_path / "p.yaml").write_text("rate: 2\nextra: {a: 1}\nloud: true\n")
-    done = geokfp(
-        "run", toy, "--output", "out", "--params-file", "p.yaml", "-p", "shape=[7]", folder=tmp_path
-    )
-    assert done.returncode == 0, done.stderr
-    assert re.search(
-        r"received \[7(\.0)?\] 2\.0 True \{'a': 1(\.0)?\}", (tmp_path / "out/log.txt").read_text()
-    )
+def test_values_reach_the_steps_in_their_types(done: tuple[Path, str]) -> None:
+    log = (done[0] / "log.txt").read_text()
+    assert re.search(r"received \[7(\.0)?\] 2\.0 True \{'a': 1(\.0)?\}", log)
 
 
 def test_a_recorded_failure_is_one_line_with_step_replica_and_cause(toy: Path, tmp_path: Path) -> None:
-    failed = geokfp("run", toy, "--output", "out", "-p", "mode=record", folder=tmp_path)
-    assert failed.returncode == 1
-    assert failed.stderr == (
+    ended = geokfp("run", toy, "--output", "out", "-p", "mode=record", folder=tmp_path)
+    assert ended.returncode == 1
+    assert ended.stderr == (
         "geokfp: make (site-0/trainer-1) failed: killed by signal 9; it last printed: no memory\n"
     )
     assert sorted(os.listdir(tmp_path / "out")) == ["log.txt", "run.json", "steps"]
@@ -93,19 +111,21 @@ def test_a_recorded_failure_is_one_line_with_step_replica_and_cause(toy: Path, t
     assert (tmp_path / "out/steps/make/error.json").is_file()
 
 
-def test_an_unrecorded_failure_names_the_step_and_the_error(toy: Path, tmp_path: Path) -> None:
-    failed = geokfp("run", toy, "--output", "out", "-p", "mode=raise", folder=tmp_path)
-    assert failed.returncode == 1
-    assert failed.stderr.startswith(
+def test_an_unrecorded_failure_names_the_step_and_the_error(
+    failed: tuple[Path, subprocess.CompletedProcess[str]],
+) -> None:
+    _, ended = failed
+    assert ended.stderr.startswith(
         "geokfp: make failed: ValueError: rows.csv line 3: 'x' is not a number; see"
     )
-    assert failed.stderr.count("\n") == 1
-    assert "Traceback" not in failed.stdout
+    assert ended.stderr.count("\n") == 1
+    assert "Traceback" not in ended.stdout
 
 
-def test_retries_are_not_made_on_this_machine(toy: Path, tmp_path: Path) -> None:
-    geokfp("run", toy, "--output", "out", "-p", "mode=raise", folder=tmp_path)
-    assert (tmp_path / "out/log.txt").read_text().count("Executing task") == 1
+def test_retries_are_not_made_on_this_machine(
+    failed: tuple[Path, subprocess.CompletedProcess[str]],
+) -> None:
+    assert (failed[0] / "log.txt").read_text().count("Executing task") == 1
 
 
 def test_a_failed_run_keeps_no_result_that_looks_new(toy: Path, tmp_path: Path) -> None:
@@ -121,13 +141,13 @@ def test_a_failed_run_keeps_no_result_that_looks_new(toy: Path, tmp_path: Path) 
     assert not (tmp_path / "out/previous").exists()
 
 
-def test_bad_usage_changes_nothing(toy: Path, tmp_path: Path) -> None:
-    assert geokfp("run", toy, "--output", "out", folder=tmp_path).returncode == 0
-    before = (tmp_path / "out/run.json").read_text()
-    refused = geokfp("run", toy, "--output", "out", "-p", "sise=4", folder=tmp_path)
+def test_bad_usage_changes_nothing(toy: Path, done: tuple[Path, str]) -> None:
+    out, _ = done
+    before = (out / "run.json").read_text()
+    refused = geokfp("run", toy, "--output", "out", "-p", "sise=4", folder=out.parent)
     assert refused.returncode == 2
     assert refused.stderr == "geokfp: --param sise: toy has no such parameter; did you mean 'size'?\n"
-    assert (tmp_path / "out/run.json").read_text() == before
+    assert (out / "run.json").read_text() == before
 
 
 def test_a_folder_with_other_files_is_refused(toy: Path, tmp_path: Path) -> None:
