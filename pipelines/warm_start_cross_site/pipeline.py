@@ -51,6 +51,9 @@ def make_warm_start_cross_site(*, retries: int = 1, timeout_s: int = 24 * HOUR_S
         learning_rate: float = 0.01,
         weight_decay: float = 0.0005,
         num_samplers: int = 0,
+        topology: dict[str, Any] = {},  # noqa: B006
+        synchronization: str = "fsa",
+        compression: str = "none",
         compare_alone: bool = True,
         entry_point: str = "",
         user_code: str = "",
@@ -90,6 +93,9 @@ def make_warm_start_cross_site(*, retries: int = 1, timeout_s: int = 24 * HOUR_S
             learning_rate: Step size of Adam.
             weight_decay: L2 penalty of Adam.
             num_samplers: Processes per worker that sample ahead; 0: the worker samples.
+            topology: Addresses of root and sites; what is missing is a free port of the machine.
+            synchronization: How the sites keep in step; fsa is every worker of every site in every step.
+            compression: How values travel between sites; none is dense FP32.
             compare_alone: Also train each site alone, to show what the others add.
             entry_point: module:function that builds your own model, in place of architecture.
             user_code: Folder or .py file (path or URI) with that module; it is executed, so trust it.
@@ -165,6 +171,9 @@ def make_warm_start_cross_site(*, retries: int = 1, timeout_s: int = 24 * HOUR_S
                 learning_rate=learning_rate,
                 weight_decay=weight_decay,
                 num_samplers=num_samplers,
+                topology=topology,
+                synchronization=synchronization,
+                compression=compression,
                 compare_alone=compare_alone,
                 entry_point=entry_point,
                 user_code=user_code,
