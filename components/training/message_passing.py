@@ -60,6 +60,15 @@ class BlockEdges:
         return torch.as_tensor(dgl.ops.u_mul_e_sum(self._block, values, weights))
 
 
+def graph_of(block: Any) -> "EdgeList | BlockEdges":
+    """Returns what layers take, of a block as a model's `forward(blocks, x)` is given it.
+
+    Args:
+        block: a DGL block in training; an `EdgeList` when the model is exported.
+    """
+    return block if isinstance(block, EdgeList) else BlockEdges(block)
+
+
 def whole_graph(edge_index: Tensor, num_nodes: int) -> EdgeList:
     """Returns the graph of all nodes and edges.
 
