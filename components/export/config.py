@@ -1,0 +1,42 @@
+"""What can be chosen about an export."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .._files import InputError
+
+FORMATS = ("torchscript", "onnx")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ExportConfig:
+    """How a trained GNN is exported and checked.
+
+    Raises:
+        InputError: a value that is not allowed; the message names the option, the value and what is.
+    """
+
+    formats: Sequence[str] = FORMATS
+    """Formats to write, `torchscript` and `onnx`; weights and model card are always written."""
+    tolerance: float = 1e-4
+    """Largest difference of a logit, between exported and trained model, that passes."""
+    verify_nodes: int = 256
+    """Real nodes, test nodes first, on which the two are compared."""
+    seed: int = 0
+    """Seed of the choice of those nodes."""
+    timeout_s: int = 1800
+    """Seconds after which running what was written is ended as failed."""
+
+    def __post_init__(self) -> None:
+        """Checks the values."""
+        known = all(name in FORMATS for name in self.formats) and not isinstance(self.formats, str)
+        _check("formats", self.formats, known, f"a list of {' and '.join(FORMATS)}, which may be empty")
+        _check("tolerance", self.tolerance, 0 < self.tolerance < float("inf"), "above 0 and finite")
+        _check("verify_nodes", self.verify_nodes, self.verify_nodes >= 1, "at least 1")
+        _check("seed", self.seed, self.seed >= 0, "at least 0")
+        _check("timeout_s", self.timeout_s, self.timeout_s >= 1, "at least 1")
+
+
+def _check(option: str, value: object, is_allowed: bool, allowed: str) -> None:
+    if not is_allowed:
+        raise InputError(f"{option} {value!r}: must be {allowed}")
