@@ -45,7 +45,7 @@ class GeoTrainingConfig:
     """Epochs between two validations."""
     batch_size: int = 1024
     """Training nodes a worker takes in one step."""
-    fan_outs: Sequence[int] = (10,)
+    fan_outs: Sequence[int] = field(default_factory=lambda: [10])
     """Neighbours sampled per layer, outermost first; one number for all layers; empty = all neighbours."""
     num_samplers: int = 0
     """Processes per worker that sample ahead; 0 samples in the worker itself."""

@@ -1,9 +1,8 @@
 """Full synchronisation with dense FP32 over the tree equals one process on the joined batch."""
 
-import socket
-
 import pytest
 import torch
+from geokfp.components._launch import free_ports
 from geokfp.components.geo_training.exchange import GeoExchange, Members
 from geokfp.components.geo_training.scheduling import InOrder
 from geokfp.components.geo_training.synchronization import synchronization
@@ -54,14 +53,6 @@ def joined() -> dict[str, torch.Tensor]:
         (loss_of(model, x, y) / len(y)).backward()
         optimizer.step()
     return model.state_dict()
-
-
-def free_ports(count: int) -> list[int]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
 
 
 @pytest.mark.parametrize("slice_bytes", [4 << 20, 100])

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from geokfp.components._launch import free_ports
 from geokfp.components.geo_training.client import Terms
 from geokfp.components.geo_training.errors import DeadlineError, LinkError, RefusedError
 from geokfp.components.geo_training.messages import Answer, Push
@@ -16,14 +17,6 @@ from support.geo_tree import at_once, topology, tree
 from support.memory_transport import CUT, DROP, REPEAT, MemoryTransport
 
 UNIT = Unit("gradient", 0, 3)
-
-
-def free_ports(count: int) -> list[int]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
 
 
 @pytest.fixture(params=["memory", "tcp"])

@@ -1,0 +1,146 @@
+"""One conformance suite an interface, over all implementations; and the topology and its routes."""
+
+from itertools import accumulate
+
+import numpy as np
+import pytest
+from geokfp.components._files import InputError
+from geokfp.components.geo_training.compression import COMPRESSIONS, compression, decode
+from geokfp.components.geo_training.config import GeoTrainingConfig
+from geokfp.components.geo_training.errors import ProtocolError
+from geokfp.components.geo_training.messages import NOTHING, Payload
+from geokfp.components.geo_training.route import TreeRouter
+from geokfp.components.geo_training.scheduling import InOrder
+from geokfp.components.geo_training.synchronization import SYNCHRONIZATIONS, synchronization
+from geokfp.components.geo_training.topology import ROOT, read
+from geokfp.components.geo_training.units import SITE, TREE, RoundId, Unit
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+UNIT = Unit("gradient", 0, 8)
+WORKERS = {"paris": 2, "oslo": 3}
+values = hnp.arrays(np.float32, 8, elements=st.floats(-1e6, 1e6, width=32))
+
+
+@pytest.mark.parametrize("name", sorted(COMPRESSIONS))
+@pytest.mark.parametrize("direction", ["up", "down"])
+@given(values)
+def test_a_payload_is_read_by_its_codecs_name_and_keeps_count_and_dtype(name, direction, given_values):
+    encoder = getattr(COMPRESSIONS[name], direction)()
+    payload = encoder.encode(UNIT, given_values)
+    back = decode(UNIT, payload)
+    assert back is not None
+    assert (back.dtype, back.size) == (given_values.dtype, given_values.size)
+    assert payload.codec == encoder.name
+
+
+@pytest.mark.parametrize("dtype", ["<f4", "<f8", "<i8"])
+def test_no_compression_is_the_identity_and_counts_every_byte(dtype):
+    given_values = np.arange(8, dtype=dtype)
+    payload = compression("none").up().encode(UNIT, given_values)
+    assert payload.num_bytes == given_values.nbytes
+    np.testing.assert_array_equal(decode(UNIT, payload), given_values)
+
+
+def test_what_no_codec_writes_is_the_peers_error():
+    assert decode(UNIT, NOTHING) is None
+    with pytest.raises(ProtocolError, match="codec 'zip' is not known"):
+        decode(UNIT, Payload("zip", "<f4", ()))
+    with pytest.raises(ProtocolError, match="one buffer"):
+        decode(UNIT, Payload("dense", "<f4", ()))
+    with pytest.raises(ProtocolError, match="one buffer"):
+        decode(UNIT, Payload("dense", "<f4", (np.zeros(8, "<f8"),)))
+
+
+@given(st.integers(0, 300), st.integers(1, 400), st.sampled_from([1, 4, 8]))
+def test_slices_cover_the_key_once_in_order_and_within_their_size(count, slice_bytes, itemsize):
+    units = InOrder(slice_bytes).cut("key", count, itemsize)
+    assert [unit.offset for unit in units] == [0, *accumulate(unit.count for unit in units)][:-1]
+    assert sum(unit.count for unit in units) == count
+    assert all(unit.count * itemsize <= max(slice_bytes, itemsize) for unit in units)
+    assert len(units) >= 1
+
+
+@pytest.mark.parametrize("name", sorted(SYNCHRONIZATIONS))
+def test_with_one_contribution_a_policy_finishes_when_all_are_in(name):
+    rule = synchronization(name).node().rule()
+    assert rule.finished(frozenset("ab"), frozenset("ab"), 0.0)
+
+
+def test_every_route_of_the_tree_leads_every_worker_to_its_end():
+    router = TreeRouter(read({}, WORKERS, (1, 2, 3)))
+    whole = {f"{site}/trainer-{i}" for site, count in WORKERS.items() for i in range(count)}
+    round_id = RoundId(TREE, UNIT, 0)
+    assert router.route(round_id, ROOT).expected(ROOT) == whole
+    assert router.route(round_id, "oslo").expected("oslo") == {w for w in whole if w.startswith("oslo")}
+    for worker in whole:
+        hops, node = [], worker
+        while (node := router.route(round_id, node).next_hop(node)) is not None:
+            hops.append(node)
+        assert hops == [worker.partition("/")[0], ROOT]
+
+
+def test_a_site_route_ends_at_the_site_and_passes_the_root_by():
+    router = TreeRouter(read({}, WORKERS, (1, 2, 3)))
+    round_id = RoundId(SITE, UNIT, 0)
+    assert router.route(round_id, "oslo").next_hop("oslo") is None
+    with pytest.raises(ProtocolError, match="no route"):
+        router.route(round_id, ROOT)
+    with pytest.raises(ProtocolError, match="no route"):
+        router.route(RoundId("moon", UNIT, 0), "oslo")
+
+
+def test_a_topology_takes_given_addresses_and_free_ports_for_the_rest():
+    options = {"root": "hub.example:7000", "sites": {"oslo": {"listens": "oslo.example:7001"}}}
+    topology = read(options, WORKERS, (9001, 9002))
+    assert str(topology.address(ROOT)) == "hub.example:7000"
+    assert str(topology.address("oslo/trainer-1")) == "oslo.example:7001"
+    assert str(topology.address("paris")) == "127.0.0.1:9001"
+    assert read(topology.to_dict(), WORKERS, ()) == topology
+    assert topology.children(ROOT) == ("paris", "oslo")
+    assert topology.children("paris") == ("paris/trainer-0", "paris/trainer-1")
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"hub": "a:1"}, r"topology has \['hub'\], allowed: root, sites"),
+        ({"root": "a"}, r"topology\['root'\] is 'a', allowed: host:port"),
+        ({"root": "a:0"}, "allowed: host:port"),
+        ({"root": 7000.0}, "allowed: host:port"),
+        ({"sites": []}, r"topology\['sites'\] is \[\]"),
+        ({"sites": {"oslo": {"accepts": "a:1"}}}, r"\['accepts'\], allowed: listens"),
+        ({"sites": {"oslo": 3}}, "allowed: a mapping with listens"),
+        ({"sites": {"rome": {}}}, r"names \['rome'\], allowed: \['oslo', 'paris'\]"),
+        ({"root": "a:1", "sites": {"oslo": {"listens": "a:1"}}}, "each address once"),
+    ],
+)
+def test_a_wrong_topology_names_option_value_and_what_is_allowed(options, reason):
+    with pytest.raises(InputError, match=reason):
+        read(options, WORKERS, (1, 2, 3))
+
+
+@pytest.mark.parametrize("names", [("root",), ("a/b",), ()])
+def test_site_names_that_cannot_be_nodes_are_refused(names):
+    with pytest.raises(InputError, match="sites are"):
+        read({}, dict.fromkeys(names, 1), (1, 2, 3))
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"synchronization": "sometimes"}, "synchronization is 'sometimes', allowed: fsa"),
+        ({"compression": "zip"}, "compression is 'zip', allowed: none"),
+        ({"topology": {"hub": 1}}, "topology has"),
+        ({"round_timeout_s": 0}, "round_timeout_s 0: must be at least 1"),
+        ({"epochs": 0}, "epochs 0: must be at least 1"),
+    ],
+)
+def test_a_wrong_option_is_refused_before_anything_starts(options, reason):
+    with pytest.raises(InputError, match=reason):
+        GeoTrainingConfig(**options)
+
+
+def test_the_options_of_a_workers_loop_have_the_same_defaults_in_both_stages():
+    assert GeoTrainingConfig().training == type(GeoTrainingConfig().training)()

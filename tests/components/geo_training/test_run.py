@@ -1,0 +1,180 @@
+"""The whole step with real processes on a small graph: what it leaves, how it ends when a process dies."""
+
+import json
+import signal
+import threading
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import psutil
+import pytest
+from geokfp.components._files import InputError
+from geokfp.components._launch import ProcessFailed, free_ports, read_failures
+from geokfp.components.geo_training.config import GeoTrainingConfig
+from geokfp.components.geo_training.run import Outputs, run
+from geokfp.components.ingest.graph import Graph, write_graph
+from geokfp.components.partition.config import PartitionConfig
+from geokfp.components.partition.run import run as partition
+from geokfp.components.training.trained_gnn import read_trained_gnn
+
+# DGL leaves files open while it writes parts.
+pytestmark = pytest.mark.filterwarnings("ignore:.*unclosed file:ResourceWarning")
+
+NUM_NODES, NUM_CLASSES, NUM_FEATURES = 240, 3, 16
+
+
+@pytest.fixture(scope="module")
+def partitions(tmp_path_factory) -> Path:
+    """Two sites of two parts of a graph whose classes show in edges and, weakly, in features."""
+    folder = tmp_path_factory.mktemp("partitions")
+    random = np.random.default_rng(0)
+    labels = np.arange(NUM_NODES) % NUM_CLASSES
+    pairs = random.integers(0, NUM_NODES, (2, 6000))
+    pairs = pairs[:, (labels[pairs[0]] == labels[pairs[1]]) & (pairs[0] != pairs[1])][:, :900]
+    edges = np.unique(np.concatenate([pairs, pairs[::-1]], axis=1), axis=1)
+    features = random.normal(0, 1, (NUM_NODES, NUM_FEATURES)).astype(np.float32)
+    features[np.arange(NUM_NODES), labels] += 1.0
+    graph = Graph(
+        edges=edges,
+        features=features,
+        labels=labels.astype(np.int64),
+        split=random.permutation(np.resize([1, 1, 2, 3, 3], NUM_NODES)).astype(np.int8),
+        node_ids=np.arange(1000, 1000 + NUM_NODES),
+        label_names=("ash", "birch", "cedar"),
+    )
+    write_graph(graph, folder / "graph")
+    config = PartitionConfig(num_sites=2, num_parts=2)
+    partition(config, folder / "graph", partitions=folder / "partitions", report=folder / "report.html")
+    return folder / "partitions"
+
+
+def outputs_in(folder: Path) -> Outputs:
+    return Outputs(model=folder / "model", predictions=folder / "predictions", report=folder / "report.html")
+
+
+@pytest.fixture(scope="module")
+def trained(partitions, tmp_path_factory):
+    outputs = outputs_in(tmp_path_factory.mktemp("trained"))
+    config = GeoTrainingConfig(epochs=6, hidden_size=8, batch_size=16, model_options={"input_dropout": 0.0})
+    return run(config, partitions, None, outputs), outputs
+
+
+def test_metrics_tell_all_sites_and_each_alone(trained):
+    result, _ = trained
+    assert set(result.metrics) == {
+        "train_accuracy", "val_accuracy", "test_accuracy", "epochs_run", "best_epoch", "seconds_per_epoch",
+        "wan_bytes_sent", "wan_bytes_received", "alone_test_accuracy_site_0", "alone_test_accuracy_site_1",
+    }  # fmt: skip
+    assert all(np.isfinite(value) for value in result.metrics.values())
+    assert result.metrics["epochs_run"] == 6
+    assert result.metrics["test_accuracy"] > 0.5
+    assert int(result.confusion.sum()) == 96
+
+
+def test_predictions_of_all_sites_agree_with_the_metrics(trained):
+    result, outputs = trained
+    table = pd.read_parquet(outputs.predictions / "predictions.parquet")
+    assert sorted(table["id"]) == list(range(1000, 1000 + NUM_NODES))
+    assert set(table["site"]) == {"site-0", "site-1"}
+    test = table[table["split"] == "test"]
+    assert (test["label"] == test["predicted"]).mean() == pytest.approx(result.metrics["test_accuracy"])
+
+
+def test_the_model_is_a_trained_gnn_and_nothing_else_is_left(trained):
+    result, outputs = trained
+    gnn = read_trained_gnn(outputs.model)
+    assert gnn.metrics == result.metrics
+    assert len(gnn.history) == 6
+    assert not gnn.build().training
+    assert sorted(path.name for path in outputs.model.parent.iterdir()) == [
+        "model",
+        "predictions",
+        "report.html",
+    ]
+
+
+def test_bytes_between_sites_are_what_the_rounds_need(trained):
+    result, outputs = trained
+    num_parameters = sum(p.numel() for p in read_trained_gnn(outputs.model).build().parameters())
+    num_steps = 6 * max(1, -(-96 // 4 // 16))
+    one_way = 2 * num_steps * num_parameters * 4
+    assert result.metrics["wan_bytes_sent"] > one_way
+    assert result.metrics["wan_bytes_received"] > one_way
+
+
+def test_the_report_shows_links_and_each_site_alone(trained):
+    _, outputs = trained
+    page = outputs.report.read_text(encoding="utf-8")
+    for text in ("site-0 alone", "site-1 to root", "site-0/trainer-1 to site-0", "all sites"):
+        assert text in page
+
+
+def test_it_starts_from_a_trained_model_and_takes_its_architecture(partitions, trained, tmp_path):
+    _, before = trained
+    config = GeoTrainingConfig(architecture="gcn", epochs=1, learning_rate=1e-9, compare_alone=False)
+    result = run(config, partitions, before.model, outputs_in(tmp_path))
+    assert read_trained_gnn(tmp_path / "model").source.architecture == "sage"
+    assert result.metrics["test_accuracy"] == pytest.approx(trained[0].metrics["test_accuracy"], abs=0.02)
+    assert not any(name.startswith("alone") for name in result.metrics)
+
+
+def test_a_trained_model_of_another_graph_is_refused(partitions, trained, tmp_path):
+    manifest = trained[1].model / "manifest.json"
+    for key, value, reason in (("num_features", 7, "takes 7 features"), ("label_names", ["oak"], "classes")):
+        copy = tmp_path / key
+        copy.mkdir()
+        for path in trained[1].model.iterdir():
+            (copy / path.name).write_bytes(path.read_bytes())
+        document = json.loads(manifest.read_text())
+        (copy / "manifest.json").write_text(json.dumps({**document, key: value}))
+        with pytest.raises(InputError, match=reason):
+            run(GeoTrainingConfig(), partitions, copy, outputs_in(tmp_path / "out"))
+    assert [record.step for record in read_failures(tmp_path)] == ["geo_train_gnn"]
+
+
+def processes_at(port: int, status: str) -> list[int]:
+    """Returns whose connections lead to a local port, or who listens there."""
+    found = []
+    for connection in psutil.net_connections("tcp"):
+        address = connection.laddr if status == psutil.CONN_LISTEN else connection.raddr
+        if connection.status == status and address and address.port == port and connection.pid:
+            found.append(connection.pid)
+    return found
+
+
+@pytest.mark.parametrize("victim", ["root", "site", "worker"])
+def test_a_killed_process_ends_the_step_with_its_name(partitions, tmp_path, monkeypatch, victim):
+    root, site = free_ports(2)
+    killed = []
+    started = threading.Event()
+
+    def kill(message: str) -> None:
+        """Runs at the third epoch's line, when all connections stand."""
+        if "epoch 3 " in message and not started.is_set():
+            started.set()
+            port, status = {
+                "root": (root, psutil.CONN_LISTEN),
+                "site": (site, psutil.CONN_LISTEN),
+                "worker": (site, psutil.CONN_ESTABLISHED),
+            }[victim]
+            killed.append(processes_at(port, status)[0])
+            psutil.Process(killed[0]).send_signal(signal.SIGKILL)
+
+    monkeypatch.setattr(
+        "geokfp.components._launch.local.print_progress", lambda message, replica: kill(message)
+    )
+    config = GeoTrainingConfig(
+        epochs=100_000,
+        patience=0,
+        hidden_size=8,
+        topology={"root": f"127.0.0.1:{root}", "sites": {"site-0": {"listens": f"127.0.0.1:{site}"}}},
+    )
+    names = {"root": "root/aggregator", "site": "site-0/aggregator", "worker": "site-0/trainer-"}
+    with pytest.raises(ProcessFailed, match=f"{names[victim]}.*killed by SIGKILL"):
+        run(config, partitions, None, outputs_in(tmp_path))
+    assert len(killed) == 1
+    (record,) = read_failures(tmp_path)
+    assert record.replica.startswith(names[victim])
+    assert not (tmp_path / "model").exists()
+    assert not processes_at(root, psutil.CONN_LISTEN)
