@@ -43,7 +43,7 @@ class TrainingConfig:
     """Epochs between two validations."""
     batch_size: int = 1024
     """Training nodes a worker takes in one step."""
-    fan_outs: Sequence[int] = (10,)
+    fan_outs: Sequence[int] = field(default_factory=lambda: [10])
     """Neighbours sampled per layer, outermost first; one number for all layers; empty = all neighbours."""
     site: str = ""
     """Site to train at, by name or folder (`site-0` is the first); empty is the only one."""

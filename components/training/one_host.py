@@ -42,7 +42,7 @@ def apply(machine: int, prefix: str) -> None:
     _prefix_shared_memory(prefix)
     for module in (rpc_client, rpc_server, dist_context):
         _replace(module, "time", _ShortSleep())
-    _replace(dist_context, "mp", multiprocessing.get_context("fork"))
+    _replace(dist_context, "mp", _ForkOnly)
 
 
 def _prefix_shared_memory(prefix: str) -> None:
@@ -76,6 +76,14 @@ class _ShortSleep:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(time, name)
+
+
+class _ForkOnly:
+    """Stands for the module `multiprocessing` where DGL asks for processes that are spawned."""
+
+    @staticmethod
+    def get_context(_method: str) -> Any:
+        return multiprocessing.get_context("fork")
 
 
 def _replace(owner: Any, name: str, value: Any) -> None:

@@ -84,10 +84,11 @@ def site_roles(
 
     Returns:
         The role of the servers, which do not finish by themselves, and that of the trainers: replica i of
-        either is named `<site>/server-i` and `<site>/trainer-i` and stands beside part i.
+        either is named `<graph_name>/server-i` and `<graph_name>/trainer-i` and stands beside part i.
     """
     work.mkdir(parents=True, exist_ok=True)
-    ip_config = work / f"{site.name}.addresses"
+    group = site.graph_name  # a site's own name may hold anything
+    ip_config = work / f"{group}.addresses"
     ports = free_ports(site.num_parts)
     ip_config.write_text("".join(f"127.0.0.1 {port}\n" for port in ports), encoding="ascii")
     places = [
@@ -104,7 +105,7 @@ def site_roles(
     ]
     servers = [
         Replica(
-            name=f"{site.name}/server-{place.machine}",
+            name=f"{group}/server-{place.machine}",
             environment={
                 **_environment(site, place),
                 "DGL_ROLE": "server",
@@ -116,7 +117,7 @@ def site_roles(
     ]
     trainers = [
         Replica(
-            name=f"{site.name}/trainer-{place.machine}",
+            name=f"{group}/trainer-{place.machine}",
             environment={
                 **_environment(site, place),
                 "DGL_ROLE": "client",
@@ -129,13 +130,13 @@ def site_roles(
     serve = "geokfp.components.training.server:main"
     return (
         Role(
-            name=f"{site.name}/server",
+            name=f"{group}/server",
             target=serve,
             replicas=tuple(servers),
             preload=PRELOAD,
             finishes=False,
         ),
-        Role(name=f"{site.name}/trainer", target=trainer, replicas=tuple(trainers), preload=PRELOAD),
+        Role(name=f"{group}/trainer", target=trainer, replicas=tuple(trainers), preload=PRELOAD),
     )
 
 

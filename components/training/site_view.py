@@ -4,8 +4,10 @@ Knows nothing of models and optimisers.
 """
 
 import atexit
+import os
+import sys
+import threading
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import dgl
@@ -26,8 +28,6 @@ from .sparse_rows import SparseRows
 FEATURES = "features"
 LABELS = "labels"
 MASKS = {"train": "train_mask", "validation": "validation_mask", "test": "test_mask"}
-SAMPLER_TIMEOUT_S = 300.0
-"""How long a trainer waits for one batch of its samplers."""
 CACHE_BYTES = 128 << 20
 """Validation batches are kept between epochs when they take no more than this in a worker."""
 
@@ -44,10 +44,33 @@ def open_site(argument: str, config: TrainingConfig, *, allow_sparse: bool) -> "
     torch.set_num_threads(1)
     dgl.utils.set_num_threads(1)
     one_host.apply(place.machine, place.shared_memory_prefix)
+    leaving = _watch_samplers() if place.num_samplers else threading.Event()
     dgl.distributed.initialize(place.ip_config)
     # It would wait for the other trainers when this one has failed; `close` leaves in order.
     atexit.unregister(dist_context.exit_client)
-    return SiteView(place, config, allow_sparse=allow_sparse)
+    return SiteView(place, config, leaving, allow_sparse=allow_sparse)
+
+
+def _watch_samplers() -> threading.Event:
+    """Ends this trainer when a sampler of it has died, for which DGL would wait for half an hour.
+
+    Returns:
+        What to set before samplers are told to leave.
+    """
+    leaving = threading.Event()
+
+    def watch() -> None:
+        while not leaving.wait(1.0):
+            pool, _ = dist_context.get_sampler_pool()
+            ended = (
+                [process.exitcode for process in pool.process_list if not process.is_alive()] if pool else []
+            )
+            if ended and not leaving.is_set():
+                print(f"a sampler ended with status {ended[0]}", file=sys.stderr, flush=True)  # noqa: T201
+                os._exit(1)
+
+    threading.Thread(target=watch, name="sampler-watch", daemon=True).start()
+    return leaving
 
 
 class SiteView:
@@ -56,6 +79,7 @@ class SiteView:
     Args:
         place: where this trainer stands.
         config: how to batch and sample.
+        leaving: set by `close`, from when on samplers may end.
         allow_sparse: whether the model takes `SparseRows`.
 
     Attributes:
@@ -64,9 +88,12 @@ class SiteView:
         labels: of the own part, int64 [stop - start]; -1 for none.
     """
 
-    def __init__(self, place: SitePlace, config: TrainingConfig, *, allow_sparse: bool):
+    def __init__(
+        self, place: SitePlace, config: TrainingConfig, leaving: threading.Event, *, allow_sparse: bool
+    ):
         self.place = place
         self._config = config
+        self._leaving = leaving
         self.graph = dgl.distributed.DistGraph(place.graph_name)
         own = self.graph.get_partition_book().partid2nids(place.machine)
         self.start, self.stop = int(own[0]), int(own[-1]) + 1
@@ -110,9 +137,6 @@ class SiteView:
                 shuffle=True,
                 drop_last=False,
             )
-            # DGL waits half an hour for a sampler that has died.
-            take = partial(self._loader._get_data_from_result_queue, timeout=SAMPLER_TIMEOUT_S)
-            self._loader._get_data_from_result_queue = take
         for inputs, seeds, blocks in self._loader:
             yield self._batch(inputs, seeds, blocks)
 
@@ -152,6 +176,7 @@ class SiteView:
 
     def close(self) -> None:
         """Leaves the site in order: waits for the other trainers, then ends samplers and servers."""
+        self._leaving.set()
         self._loader = None
         self._validation = None
         dist_context.exit_client()

@@ -1,0 +1,66 @@
+import inspect
+import re
+from dataclasses import MISSING, fields
+from pathlib import Path
+
+import pytest
+from geokfp.components._files import InputError
+from geokfp.components.training.config import TrainingConfig
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"architecture": "mlp"}, "architecture 'mlp': must be one of sage, gcn, gat"),
+        ({"entry_point": "module"}, "entry_point 'module': must be module:function"),
+        ({"user_code": "x.py"}, "user_code 'x.py': must be empty without entry_point"),
+        ({"epochs": 0}, "epochs 0: must be at least 1"),
+        ({"patience": -1}, "patience -1: must be at least 0"),
+        ({"dropout": 1.0}, "dropout 1.0: must be at least 0 and below 1"),
+        ({"learning_rate": 0.0}, "learning_rate 0.0: must be above 0"),
+        ({"fan_outs": [5, 5, 5]}, "fan_outs [5, 5, 5]: must be no number, one, or num_layers (2) of them"),
+        ({"fan_outs": [0]}, "fan_outs [0]: must be"),
+    ],
+)
+def test_bad_values_are_named(changes, message):
+    with pytest.raises(InputError, match=re.escape(message)):
+        TrainingConfig(**changes)
+
+
+@pytest.mark.parametrize(
+    ("given", "layers"), [([], [-1, -1]), ([10.0], [10, 10]), ([5, 10.0], [5, 10]), ((7,), [7, 7])]
+)
+def test_fan_outs_per_layer(given, layers):
+    assert TrainingConfig(fan_outs=given).layer_fan_outs == layers
+
+
+def test_whole_numbers_that_arrive_as_floats_are_whole_again():
+    options = TrainingConfig(model_options={"num_heads": 4.0, "input_dropout": 0.25}).build_options
+    assert options["num_heads"] == 4
+    assert isinstance(options["num_heads"], int)
+    assert options["input_dropout"] == 0.25
+
+
+def test_component_has_exactly_the_options_of_the_config():
+    from geokfp.components.training.component import train_gnn
+
+    parameters = inspect.signature(train_gnn.python_func).parameters
+    shown = {
+        name: each.default for name, each in parameters.items() if each.default is not inspect.Parameter.empty
+    }
+    assert shown == {field.name: default_of(field) for field in fields(TrainingConfig)}
+
+
+def test_readme_lists_every_option_with_its_default():
+    import geokfp.components.training as stage
+
+    text = (Path(stage.__path__[0]) / "README.md").read_text("utf-8")
+    for field in fields(TrainingConfig):
+        row = re.search(rf"^\| `{field.name}` \|.*$", text, re.MULTILINE)
+        assert row, field.name
+        assert f"`{default_of(field)!r}`" in row.group(0)
+
+
+def default_of(field):
+    value = field.default if field.default is not MISSING else field.default_factory()
+    return list(value) if isinstance(value, tuple) else value

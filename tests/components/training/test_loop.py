@@ -1,0 +1,158 @@
+"""The loop over doubles: no DGL servers, workers joined in one process by threads."""
+
+import threading
+
+import dgl
+import pytest
+import torch
+from geokfp.components.training import models
+from geokfp.components.training.config import TrainingConfig
+from geokfp.components.training.exchange import LocalExchange, flatten_gradients, restore_gradients
+from geokfp.components.training.loop import Batch, Hooks, fit
+
+torch.set_num_threads(1)
+
+
+class ThreadExchange:
+    """Joins workers that are threads of one process."""
+
+    def __init__(self, index, shared):
+        self.index, self.size, self._shared = index, shared.size, shared
+
+    def broadcast(self, model):
+        if self.index == 0:
+            self._shared.state = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+        self._shared.barrier.wait(20)
+        model.load_state_dict(self._shared.state)
+        self._shared.barrier.wait(20)
+
+    def sum(self, values):
+        self._shared.values[self.index] = values
+        self._shared.barrier.wait(20)
+        total = torch.stack(self._shared.values).sum(0)
+        self._shared.barrier.wait(20)
+        return total
+
+    def average_gradients(self, model, num_samples):
+        flat = torch.cat([flatten_gradients(model), torch.tensor([float(num_samples)])]).double()
+        total = self.sum(flat)
+        restore_gradients(model, (total[:-1] / total[-1].clamp(min=1)).float())
+
+    def close(self):
+        pass
+
+
+class Shared:
+    def __init__(self, size):
+        self.size, self.values, self.barrier, self.state = size, [None] * size, threading.Barrier(size), None
+
+
+class Nodes:
+    """Nodes without edges, so that a batch is its features."""
+
+    def __init__(self, features, labels, batch_size, validation=(0, 0)):
+        self.features, self.labels, self.batch_size = features, labels, batch_size
+        self.num_train, self.validation = len(labels), slice(*validation)
+        self.epochs = 0
+
+    def train_batches(self):
+        self.epochs += 1
+        for chosen in torch.arange(self.num_train).split(self.batch_size):
+            yield self.batch(chosen)
+
+    def validation_batches(self):
+        chosen = torch.arange(self.num_train)[self.validation]
+        if len(chosen):
+            yield self.batch(chosen)
+
+    def batch(self, chosen):
+        block = dgl.create_block(([], []), num_src_nodes=len(chosen), num_dst_nodes=len(chosen))
+        block.srcdata["in_degree"] = torch.zeros(len(chosen), dtype=torch.int64)
+        return Batch([block], self.features[chosen], self.labels[chosen])
+
+
+def data(count, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    features = torch.randn(count, 6, generator=generator)
+    return features, (features[:, 0] > 0).long()
+
+
+def config(**changes):
+    given = {"num_layers": 1, "dropout": 0.0, "epochs": 5, "weight_decay": 0.0, "learning_rate": 0.05}
+    return TrainingConfig(**{**given, **changes})
+
+
+def model(seed=0):
+    torch.manual_seed(seed)
+    return models.build("gcn", 6, 2, num_layers=1, input_dropout=0.0)
+
+
+def train_together(workers, chosen):
+    shared = Shared(len(workers))
+    # Each starts from other weights: they must come from worker 0.
+    trained = [model(seed) for seed in range(len(workers))]
+    fits = [None] * len(workers)
+
+    def work(index):
+        fits[index] = fit(workers[index], trained[index], chosen, ThreadExchange(index, shared))
+
+    threads = [threading.Thread(target=work, args=(index,)) for index in range(len(workers))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(40)
+    return trained, fits
+
+
+@pytest.mark.parametrize("counts", [(20, 20), (33, 7), (40, 0), (1, 2, 37)])
+def test_workers_together_equal_one_process_on_the_joined_batch(counts):
+    features, labels = data(40)
+    pieces = [torch.arange(40)[sum(counts[:i]) : sum(counts[: i + 1])] for i in range(len(counts))]
+    workers = [Nodes(features[piece], labels[piece], batch_size=40) for piece in pieces]
+    trained, fits = train_together(workers, config(batch_size=40, epochs=20))
+    alone = model(0)
+    fit(Nodes(features, labels, 40), alone, config(batch_size=40, epochs=20), LocalExchange())
+    for each in trained:
+        for ours, reference in zip(each.parameters(), alone.parameters(), strict=True):
+            assert torch.allclose(ours, reference, atol=1e-5)
+    assert all(len(each.history) == 20 for each in fits)
+
+
+def test_uneven_batches_neither_hang_nor_drift():
+    features, labels = data(50)
+    workers = [Nodes(features[:43], labels[:43], 5), Nodes(features[43:], labels[43:], 5)]
+    trained, fits = train_together(workers, config(batch_size=5, epochs=3))
+    for one, two in zip(trained[0].parameters(), trained[1].parameters(), strict=True):
+        assert torch.equal(one, two)
+    assert fits[0].history[-1].train_loss == fits[1].history[-1].train_loss
+
+
+def test_stops_early_and_returns_the_best_weights():
+    features, labels = data(60)
+    nodes = Nodes(features, labels, 60, validation=(0, 20))
+    seen = []
+    hooks = Hooks(on_best=lambda best, row: seen.append((row.epoch, flat(best))))
+    trained = model()
+    result = fit(nodes, trained, config(epochs=200, patience=3, learning_rate=5.0), LocalExchange(), hooks)
+    assert result.best_epoch == seen[-1][0] == len(result.history) - 3
+    assert torch.equal(flat(trained), seen[-1][1])
+    best = max(result.history, key=lambda row: (row.val_accuracy, -row.val_loss))
+    assert best.epoch == result.best_epoch
+
+
+def test_without_validation_nodes_runs_all_epochs():
+    features, labels = data(10)
+    result = fit(Nodes(features, labels, 4), model(), config(patience=2), LocalExchange())
+    assert len(result.history) == result.best_epoch == 5
+    assert "val_loss" not in result.history[0].finite()
+
+
+def test_eval_every_measures_only_then_and_at_the_end():
+    features, labels = data(10)
+    nodes = Nodes(features, labels, 4, validation=(0, 5))
+    result = fit(nodes, model(), config(eval_every=2, patience=0), LocalExchange())
+    assert [row.epoch for row in result.history if "val_loss" in row.finite()] == [2, 4, 5]
+
+
+def flat(module):
+    return torch.cat([parameter.detach().flatten() for parameter in module.parameters()]).clone()
