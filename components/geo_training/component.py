@@ -19,7 +19,7 @@ def geo_train_gnn(
     architecture: str = "sage",
     entry_point: str = "",
     user_code: str = "",
-    model_options: dict[str, Any] = {},  # noqa: B006
+    model_options: dict[str, Any] = {},
     hidden_size: int = 64,
     num_layers: int = 2,
     dropout: float = 0.5,
@@ -29,11 +29,11 @@ def geo_train_gnn(
     patience: int = 30,
     eval_every: int = 1,
     batch_size: int = 1024,
-    fan_outs: list[int] = [10],  # noqa: B006
+    fan_outs: list[int] = [10],
     num_samplers: int = 0,
     seed: int = 0,
     timeout_s: int = 86400,
-    topology: dict[str, Any] = {},  # noqa: B006
+    topology: dict[str, Any] = {},
     synchronization: str = "fsa",
     compression: str = "none",
     compare_alone: bool = True,

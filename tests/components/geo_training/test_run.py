@@ -13,40 +13,24 @@ from geokfp.components._files import InputError
 from geokfp.components._launch import ProcessFailed, free_ports, read_failures
 from geokfp.components.geo_training.config import GeoTrainingConfig
 from geokfp.components.geo_training.run import Outputs, run
-from geokfp.components.ingest.graph import Graph, write_graph
-from geokfp.components.partition.config import PartitionConfig
-from geokfp.components.partition.run import run as partition
+from geokfp.components.ingest.graph import Graph
 from geokfp.components.training.trained_gnn import read_trained_gnn
+from support.real_graphs import communities, load, partitioned
 
 # DGL leaves files open while it writes parts.
 pytestmark = pytest.mark.filterwarnings("ignore:.*unclosed file:ResourceWarning")
 
-NUM_NODES, NUM_CLASSES, NUM_FEATURES = 240, 3, 16
+NUM_NODES, NUM_TRAIN, NUM_TEST = 240, 96, 84
 
 
 @pytest.fixture(scope="module")
-def partitions(tmp_path_factory) -> Path:
-    """Two sites of two parts of a graph whose classes show in edges and, weakly, in features."""
-    folder = tmp_path_factory.mktemp("partitions")
-    random = np.random.default_rng(0)
-    labels = np.arange(NUM_NODES) % NUM_CLASSES
-    pairs = random.integers(0, NUM_NODES, (2, 6000))
-    pairs = pairs[:, (labels[pairs[0]] == labels[pairs[1]]) & (pairs[0] != pairs[1])][:, :900]
-    edges = np.unique(np.concatenate([pairs, pairs[::-1]], axis=1), axis=1)
-    features = random.normal(0, 1, (NUM_NODES, NUM_FEATURES)).astype(np.float32)
-    features[np.arange(NUM_NODES), labels] += 1.0
-    graph = Graph(
-        edges=edges,
-        features=features,
-        labels=labels.astype(np.int64),
-        split=random.permutation(np.resize([1, 1, 2, 3, 3], NUM_NODES)).astype(np.int8),
-        node_ids=np.arange(1000, 1000 + NUM_NODES),
-        label_names=("ash", "birch", "cedar"),
-    )
-    write_graph(graph, folder / "graph")
-    config = PartitionConfig(num_sites=2, num_parts=2)
-    partition(config, folder / "graph", partitions=folder / "partitions", report=folder / "report.html")
-    return folder / "partitions"
+def graph() -> Graph:
+    return communities(NUM_NODES, num_train=NUM_TRAIN)
+
+
+@pytest.fixture(scope="module")
+def partitions(graph, tmp_path_factory) -> Path:
+    return partitioned(graph, tmp_path_factory.mktemp("partitions"), num_sites=2, num_parts=2)
 
 
 def outputs_in(folder: Path) -> Outputs:
@@ -69,13 +53,13 @@ def test_metrics_tell_all_sites_and_each_alone(trained):
     assert all(np.isfinite(value) for value in result.metrics.values())
     assert result.metrics["epochs_run"] == 6
     assert result.metrics["test_accuracy"] > 0.5
-    assert int(result.confusion.sum()) == 96
+    assert int(result.confusion.sum()) == NUM_TEST
 
 
-def test_predictions_of_all_sites_agree_with_the_metrics(trained):
+def test_predictions_of_all_sites_agree_with_the_metrics(trained, graph):
     result, outputs = trained
     table = pd.read_parquet(outputs.predictions / "predictions.parquet")
-    assert sorted(table["id"]) == list(range(1000, 1000 + NUM_NODES))
+    assert sorted(table["id"]) == sorted(graph.node_ids)
     assert set(table["site"]) == {"site-0", "site-1"}
     test = table[table["split"] == "test"]
     assert (test["label"] == test["predicted"]).mean() == pytest.approx(result.metrics["test_accuracy"])
@@ -97,7 +81,7 @@ def test_the_model_is_a_trained_gnn_and_nothing_else_is_left(trained):
 def test_bytes_between_sites_are_what_the_rounds_need(trained):
     result, outputs = trained
     num_parameters = sum(p.numel() for p in read_trained_gnn(outputs.model).build().parameters())
-    num_steps = 6 * max(1, -(-96 // 4 // 16))
+    num_steps = 6 * max(1, -(-NUM_TRAIN // 4 // 16))
     one_way = 2 * num_steps * num_parameters * 4
     assert result.metrics["wan_bytes_sent"] > one_way
     assert result.metrics["wan_bytes_received"] > one_way
@@ -178,3 +162,12 @@ def test_a_killed_process_ends_the_step_with_its_name(partitions, tmp_path, monk
     assert record.replica.startswith(names[victim])
     assert not (tmp_path / "model").exists()
     assert not processes_at(root, psutil.CONN_LISTEN)
+
+
+@pytest.mark.long
+def test_on_cora_all_sites_together_beat_each_alone(tmp_path):
+    partitions = partitioned(load("cora"), tmp_path, num_sites=2, num_parts=2)
+    result = run(GeoTrainingConfig(), partitions, None, outputs_in(tmp_path))
+    alone = [value for name, value in result.metrics.items() if name.startswith("alone_test_accuracy")]
+    assert len(alone) == 2
+    assert result.metrics["test_accuracy"] >= 0.77 > max(alone)
