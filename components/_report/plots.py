@@ -94,13 +94,12 @@ def histogram(values: Sequence[float], *, x_label: str, y_label: str = "count", 
     def draw(axes: Any) -> None:
         data = np.asarray(values, dtype=float)
         edges: Any = 40
-        if log:
+        if log and bool((data >= 1).any()):
             data = data[data >= 1]
-            top = float(data.max()) if len(data) else 1.0
-            edges = np.unique(np.rint(np.geomspace(1, top + 1, 30))) - 0.5
+            edges = np.unique(np.rint(np.geomspace(1, data.max() + 1, 30))) - 0.5
             axes.set_xscale("log")
             axes.set_yscale("log")
-        axes.hist(data, bins=edges if np.ndim(edges) == 0 or len(edges) > 1 else 1, color=SERIES[0])
+        axes.hist(data, bins=edges, color=SERIES[0])
         axes.set(xlabel=x_label, ylabel=y_label)
 
     return _svg(draw, 3.0)

@@ -159,11 +159,10 @@ def load_npz(uri: str) -> dict[str, Any]:
     with local_file(uri) as path:
         try:
             loaded = np.load(path, allow_pickle=False)
-            return (
-                {name: loaded[name] for name in loaded.files}
-                if hasattr(loaded, "files")
-                else {"array": loaded}
-            )
+            if isinstance(loaded, np.ndarray):
+                return {"array": loaded}
+            with loaded:
+                return {name: loaded[name] for name in loaded.files}
         except ValueError as error:
             if "pickle" in str(error).lower():
                 raise InputError(f"{uri}: holds pickled Python objects, which are not read") from error

@@ -1,0 +1,108 @@
+"""The graph artifact: what is written is what is drawn, and reads back."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse
+from geokfp.components._files import ArtifactError
+from geokfp.components._launch import read_failures
+from geokfp.components.ingest import graph as module
+from geokfp.components.ingest.config import IngestConfig
+from geokfp.components.ingest.graph import Graph, read_graph, read_graph_schema, write_graph
+from geokfp.components.ingest.run import run
+from support.graphs import communities, written
+
+
+def drawn() -> set[str]:
+    return set(re.findall(r"^\s+(\w+\.\w+) ", str(module.__doc__), re.MULTILINE)) | {"features.npz"}
+
+
+def with_sparse_features(graph: Graph) -> Graph:
+    import dataclasses
+
+    return dataclasses.replace(graph, features=scipy.sparse.csr_matrix(graph.features))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_reads_back_what_was_written(tmp_path: Path, sparse: bool) -> None:
+    graph = communities(sites=2)
+    graph = with_sparse_features(graph) if sparse else graph
+    path = written(graph, tmp_path)
+    found = read_graph(path)
+    for name in ("edges", "labels", "split", "node_ids", "sites"):
+        assert np.array_equal(getattr(found, name), getattr(graph, name))
+    assert scipy.sparse.issparse(found.features) == sparse
+    assert np.array_equal(found.dense_features([3, 1]), graph.dense_features([3, 1]))
+    assert found.site_names == ("city-0", "city-1")
+    assert read_graph_schema(path).num_edges == graph.num_edges
+
+
+def test_the_drawing_shows_what_is_written(tmp_path: Path) -> None:
+    files: set[str] = set()
+    for name, graph in (("a", communities(sites=2)), ("b", with_sparse_features(communities()))):
+        files |= {path.name for path in written(graph, tmp_path / name).iterdir()}
+    assert files == drawn()
+
+
+def test_the_fingerprint_follows_the_contents_alone(tmp_path: Path) -> None:
+    first = write_graph(communities(), tmp_path / "a")
+    assert first == write_graph(communities(), tmp_path / "b")
+    assert first != write_graph(communities(seed=1), tmp_path / "c")
+
+
+def test_an_altered_array_is_noticed(tmp_path: Path) -> None:
+    path = written(communities(), tmp_path)
+    np.save(path / "labels.npy", np.zeros(120, dtype=np.int64))
+    with pytest.raises(ArtifactError, match=r"labels.npy: checksum differs"):
+        read_graph(path)
+
+
+def test_run_writes_all_or_only_the_failure(tmp_path: Path) -> None:
+    outputs = {name: tmp_path / "step" / name for name in ("graph", "report", "fingerprint")}
+    with pytest.raises(ValueError, match="no such file"):
+        run(IngestConfig(nodes=str(tmp_path / "none.csv"), edges="none.csv"), **outputs)
+    assert [path.name for path in (tmp_path / "step").iterdir()] == ["error.json"]
+    assert "none.csv: no such file" in read_failures(tmp_path)[0].cause
+    result = run(IngestConfig(), **outputs)
+    assert (
+        outputs["fingerprint"].read_text() == result.fingerprint == read_graph(outputs["graph"]).fingerprint
+    )
+    assert result.metrics["num_nodes"] == 1797
+    assert "<svg" in outputs["report"].read_text()
+    assert read_failures(tmp_path) == []
+
+
+MEASURE = """
+import resource, sys
+from geokfp.components.ingest.config import IngestConfig
+from geokfp.components.ingest.assemble import assemble
+import pandas, scipy.sparse, fsspec.implementations.local
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+graph, _ = assemble(IngestConfig(nodes=sys.argv[1], edges=sys.argv[2]))
+after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+size = graph.edges.nbytes + graph.features.nbytes + graph.labels.nbytes + graph.node_ids.nbytes
+print((after - before) * 1024 / size)
+"""
+
+
+def test_memory_stays_within_three_times_the_arrays(tmp_path: Path) -> None:
+    generator = np.random.default_rng(0)
+    nodes, edges = 100_000, 3_000_000
+    lines = "\n".join(f"{i},{i % 3},{i % 7}" for i in range(nodes))
+    (tmp_path / "nodes.csv").write_text(f"id,label,x\n{lines}\n")
+    pairs = generator.integers(0, nodes, (edges, 2))
+    import pandas as pd
+
+    pd.DataFrame(pairs, columns=["src", "dst"]).to_csv(tmp_path / "edges.csv", index=False)
+    measured = subprocess.run(
+        [sys.executable, "-c", MEASURE, str(tmp_path / "nodes.csv"), str(tmp_path / "edges.csv")],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+    )
+    assert float(measured.stdout.split()[-1]) < 3
