@@ -13,7 +13,10 @@ from kfp import dsl
 from kfp.compiler import Compiler
 
 COMMAND = [sys.executable, "-m", "geokfp.pipelines._command_line"]
-QUICK = ["-p", "epochs=6", "-p", "hidden_size=16"]
+QUICK = ["-p", "epochs=40", "-p", "hidden_size=16"]
+PATIENT = pytest.mark.timeout(
+    300
+)  # whole pipelines: half a minute of CPU, more where others share the machine
 
 
 def geokfp(*arguments: object, folder: Path) -> None:
@@ -46,6 +49,7 @@ def check_results(out: Path) -> None:
     assert any((out / "model").iterdir())
 
 
+@PATIENT
 def test_single_site_runs(single_site: Path) -> None:
     check_results(single_site)
     artifacts = {entry.name: set(os.listdir(entry)) for entry in (single_site / "steps").iterdir()}
@@ -55,15 +59,16 @@ def test_single_site_runs(single_site: Path) -> None:
     assert artifacts["export_model"] >= {"exported", "report"}
 
 
-@pytest.mark.timeout(120)
+@PATIENT
+@pytest.mark.long
 def test_cross_site_runs(tmp_path: Path) -> None:
     geokfp("run", "cross_site", "-o", "out", *QUICK, "-p", "compare_alone=false", folder=tmp_path)
     check_results(tmp_path / "out")
 
 
-@pytest.mark.timeout(120)
+@PATIENT
 def test_warm_start_runs_and_begins_where_the_first_site_ended(tmp_path: Path) -> None:
-    quick = [*QUICK, "-p", "warm_start_epochs=6", "-p", "compare_alone=false"]
+    quick = [*QUICK, "-p", "warm_start_epochs=10", "-p", "compare_alone=false"]
     geokfp("run", "warm_start_cross_site", "-o", "out", *quick, folder=tmp_path)
     check_results(tmp_path / "out")
     assert "train_gnn.test_accuracy" in metrics(tmp_path / "out")
@@ -87,11 +92,17 @@ ALONE: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "ingest_graph": ({}, {}),
     "partition_graph": ({"graph": "ingest_graph/graph"}, {"num_parts": 2}),
     "train_gnn": ({"partitions": "partition_graph/partitions"}, {"epochs": 2}),
+    "geo_train_gnn": ({"partitions": "partition_graph/partitions"}, {"epochs": 2}),
     "export_model": ({"model": "train_gnn/model", "partitions": "partition_graph/partitions"}, {}),
 }
 
+SLOW = {"train_gnn", "geo_train_gnn", "export_model"}
 
-@pytest.mark.parametrize("name", ALONE)
+
+@PATIENT
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] if name in SLOW else []) for name in ALONE]
+)
 def test_a_component_runs_alone_fed_by_importers(name: str, single_site: Path, tmp_path: Path) -> None:
     inputs, values = ALONE[name]
     component = getattr(components, name)

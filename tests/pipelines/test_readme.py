@@ -63,7 +63,7 @@ def test_its_own_pipeline_has_three_lines_and_compiles(tmp_path: Path) -> None:
     assert [step.name for step in package.steps] == ["ingest_graph", "partition_graph", "train_gnn"]
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)  # half a minute of CPU
 def test_its_own_pipeline_runs(tmp_path: Path) -> None:
     write_own_pipeline(tmp_path)
     command = [sys.executable, "-m", "geokfp.pipelines._command_line", "run", "my_pipeline.yaml"]
