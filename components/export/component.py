@@ -16,6 +16,7 @@ def export_model(
     tolerance: float = 0.0001,
     verify_nodes: int = 256,
     seed: int = 0,
+    model_name: str = "gnn",
     timeout_s: int = 1800,
 ) -> None:
     """Exports a trained GNN to formats that run without DGL, and proves that they give the same logits.
@@ -26,13 +27,14 @@ def export_model(
     Args:
         model: The trained GNN, written by train_gnn or geo_train_gnn.
         partitions: Partitions with nodes to check on, written by partition_graph.
-        exported: TorchScript, ONNX, weights, model card and instructions.
+        exported: TorchScript, ONNX, weights, model card, instructions and files for model servers.
         metrics: Largest difference of a logit and sizes.
         report: The formats, the differences and how to use the model.
         formats: Formats to write, "torchscript" and "onnx"; weights and model card are always written.
         tolerance: Largest difference of a logit, between exported and trained model, that passes.
         verify_nodes: Real nodes, test nodes first, on which the two are compared.
         seed: Seed of the choice of those nodes.
+        model_name: Name that model servers know the model by.
         timeout_s: Seconds after which running what was written is ended as failed.
     """
     from pathlib import Path
@@ -41,7 +43,12 @@ def export_model(
     from geokfp.components.export.run import Inputs, Outputs, run
 
     config = ExportConfig(
-        formats=formats, tolerance=tolerance, verify_nodes=verify_nodes, seed=seed, timeout_s=timeout_s
+        formats=formats,
+        tolerance=tolerance,
+        verify_nodes=verify_nodes,
+        seed=seed,
+        model_name=model_name,
+        timeout_s=timeout_s,
     )
     inputs = Inputs(model=Path(model.path), partitions=Path(partitions.path))
     result = run(config, inputs, Outputs(exported=Path(exported.path), report=Path(report.path)))

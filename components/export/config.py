@@ -1,5 +1,6 @@
 """What can be chosen about an export."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -24,6 +25,8 @@ class ExportConfig:
     """Real nodes, test nodes first, on which the two are compared."""
     seed: int = 0
     """Seed of the choice of those nodes."""
+    model_name: str = "gnn"
+    """Name that model servers know the model by."""
     timeout_s: int = 1800
     """Seconds after which running what was written is ended as failed."""
 
@@ -33,6 +36,8 @@ class ExportConfig:
         _check("formats", self.formats, known, f"a list of {' and '.join(FORMATS)}, which may be empty")
         _check("tolerance", self.tolerance, 0 < self.tolerance < float("inf"), "above 0 and finite")
         _check("verify_nodes", self.verify_nodes, self.verify_nodes >= 1, "at least 1")
+        named = re.fullmatch(r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?", self.model_name) is not None
+        _check("model_name", self.model_name, named, "at most 40 of a-z, 0-9 and -, from a letter on")
         _check("seed", self.seed, self.seed >= 0, "at least 0")
         _check("timeout_s", self.timeout_s, self.timeout_s >= 1, "at least 1")
 

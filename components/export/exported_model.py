@@ -9,6 +9,7 @@ Drawing of the folder::
       weights.safetensors    parameters and buffers, float32
       model.pt               TorchScript                  (when asked for, and the model has this form)
       model.onnx             ONNX                         (when asked for, and the model has this form)
+      serving/               Triton repository, KServe YAML (when there is one of the two above)
       user_code/             the user's own model's code  (only of a user's model that came with its code)
 
 `model.pt` and `model.onnx` take `x` float32 [num_nodes, num_features] and `edge_index` int64 [2, num_edges]

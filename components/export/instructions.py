@@ -56,6 +56,14 @@ with torch.no_grad():
 ```
 """
 
+_SERVING = """
+## On a model server
+
+`serving/triton` is a model repository of Triton: `tritonserver --model-repository=serving/triton`.
+`serving/kserve.yaml` is a KServe service over it; put in it where you copied the repository to. Inputs and
+outputs are those above.
+"""
+
 _WEIGHTS = """
 ## Weights alone
 
@@ -84,6 +92,7 @@ def instructions(card: Mapping[str, Any]) -> str:
     pieces = [_HEAD]
     pieces += [_ONNX] if "onnx" in card["files"] else []
     pieces += [_TORCHSCRIPT] if "torchscript" in card["files"] else []
+    pieces += [_SERVING] if len(card["files"]) > 1 else []
     pieces.append(_WEIGHTS)
     text = "".join(piece.format(**values) for piece in pieces)
     for name, reason in card["not_exported"].items():

@@ -20,6 +20,7 @@ from .model_card import model_card
 from .plain_form import PlainForm, plain_form
 from .real_nodes import Case, block_logits, real_cases
 from .report import write_report
+from .serving import write_serving
 from .verify import FILES, Agreement, compare, run_without_dgl
 
 
@@ -83,6 +84,13 @@ def run(config: ExportConfig, inputs: Inputs, outputs: Outputs) -> Result:
             files = {name: (folder / FILES[name], agreement) for name, agreement in agreements.items()}
             checked = _checked(parts, cases)
             card = model_card(trained, config, files, not_exported, checked)
+            write_serving(
+                folder,
+                formats,
+                name=config.model_name,
+                num_features=parts.num_features,
+                num_classes=parts.num_classes,
+            )
             (folder / README).write_text(instructions(card), encoding="utf-8")
             seal_exported_model(folder, card)
         differences = {name: agreement.differences for name, agreement in agreements.items()}

@@ -7,7 +7,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import onnx
 import pytest
+import yaml
 from geokfp.components._files import ArtifactError
 from geokfp.components.export import exported_model
 from geokfp.components.export.config import ExportConfig
@@ -39,6 +41,9 @@ def test_the_drawing_is_what_is_written_and_its_programs_run(folder: Path) -> No
     assert {path.name for path in folder.iterdir()} == drawn()
     programs = re.findall(r"```python\n(.*?)```", (folder / "README.md").read_text(encoding="utf-8"), re.S)
     assert len(programs) == 3
+    readme = (Path(run.__code__.co_filename).parent / "README.md").read_text(encoding="utf-8")
+    programs += re.findall(r"```python\n(.*?)```", readme, re.S)
+    assert len(programs) == 4
     for program in programs:
         done = subprocess.run(
             [sys.executable, "-W", "ignore", "-c", program],
@@ -60,6 +65,27 @@ def test_the_drawing_is_what_is_written_and_its_programs_run(folder: Path) -> No
     (folder / "model.onnx").write_bytes(b"other")
     with pytest.raises(ArtifactError, match="checksum differs"):
         read_exported_model(folder)
+
+
+def test_the_files_for_servers_fit_the_model(folder: Path) -> None:
+    repository = folder / "serving" / "triton"
+    assert sorted(path.name for path in repository.iterdir()) == ["gnn-onnx", "gnn-torchscript"]
+    for path in repository.iterdir():
+        config = (path / "config.pbtxt").read_text(encoding="utf-8")
+        assert f'name: "{path.name}"' in config
+        assert "dims: [ -1, 7 ]" in config
+        assert "dims: [ 2, -1 ]" in config
+        assert "dims: [ -1, 3 ]" in config
+        (model,) = (path / "1").iterdir()
+        assert model.read_bytes() == (folder / model.name).read_bytes()
+    config = (repository / "gnn-onnx" / "config.pbtxt").read_text(encoding="utf-8")
+    graph = onnx.load(str(folder / "model.onnx")).graph
+    for value in (*graph.input, *graph.output):
+        assert f'name: "{value.name}"' in config
+    service = yaml.safe_load((folder / "serving" / "kserve.yaml").read_text(encoding="utf-8"))
+    assert service["kind"] == "InferenceService"
+    assert service["metadata"] == {"name": "gnn"}
+    assert service["spec"]["predictor"]["model"]["storageUri"].endswith("/triton")
 
 
 def test_a_card_without_its_parts_is_refused(tmp_path: Path) -> None:

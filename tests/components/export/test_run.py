@@ -170,6 +170,7 @@ def test_a_users_model_over_dgl_gives_weights_and_card_and_says_why(
     assert "message_passing" in (folder / "README.md").read_text(encoding="utf-8")
     assert metrics["max_abs_difference"] <= 1e-6
     assert "onnx_bytes" not in metrics
+    assert not (folder / "serving").exists()
 
 
 @pytest.mark.parametrize("name", ["torchscript", "onnx"])
@@ -239,6 +240,7 @@ def test_a_model_of_other_data_is_refused(
         ({"tolerance": 0.0}, "tolerance 0.0: must be above 0 and finite"),
         ({"tolerance": float("nan")}, "tolerance nan"),
         ({"verify_nodes": 0}, "verify_nodes 0: must be at least 1"),
+        ({"model_name": "My GNN"}, "model_name 'My GNN': must be at most 40 of a-z"),
         ({"timeout_s": 0}, "timeout_s 0: must be at least 1"),
     ],
 )
