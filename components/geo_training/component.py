@@ -80,7 +80,7 @@ def geo_train_gnn(
             missing is a free port of this machine.
         synchronization: How the sites keep in step - "fsa" is every worker of every site in every step.
         compression: How values travel between sites, both ways - "none" is dense FP32.
-        compare_alone: Also train each site alone, from the same start, and judge its model on all sites'
+        compare_alone: With several sites also train each alone, from the same start, judged on all sites'
             test nodes.
         round_timeout_s: Seconds that a round waits for its last worker before the training is ended as
             failed.

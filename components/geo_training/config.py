@@ -61,7 +61,7 @@ class GeoTrainingConfig:
     compression: str = "none"
     """How values travel between sites, both ways: `none`, dense FP32."""
     compare_alone: bool = True
-    """Also train each site alone, from the same start, and judge its model on all sites' test nodes."""
+    """With several sites also train each alone, from the same start, judged on all sites' test nodes."""
     round_timeout_s: int = 300
     """Seconds that a round waits for its last worker before the training is ended as failed."""
 
@@ -73,6 +73,10 @@ class GeoTrainingConfig:
         check(self.topology)
         if self.round_timeout_s < 1:
             raise InputError(f"round_timeout_s {self.round_timeout_s!r}: must be at least 1")
+
+    def compares(self, num_sites: int) -> bool:
+        """Tells whether each of so many sites is trained alone too."""
+        return self.compare_alone and num_sites > 1
 
     @property
     def training(self) -> TrainingConfig:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
-from .errors import ProtocolError
+from .errors import ProtocolError, UsageError
 from .units import RoundId, Unit
 
 REMEMBERED = 64
@@ -213,12 +213,12 @@ class Rounds:
             The senders that wait for it, sorted.
 
         Raises:
-            ProtocolError: the round was not finished here, or has its result.
+            UsageError: the round was not finished here, or has its result.
         """
         line = self._lines[round_id.scope, round_id.unit]
         done = line.done.get(round_id.number)
         if done is None or done.settled:
-            raise ProtocolError(f"{round_id} is not waiting for a result")
+            raise UsageError(f"{round_id} is not waiting for a result")
         done.settled, done.result = True, result
         for number in [n for n in line.done if n <= round_id.number - RESULTS_KEPT]:
             line.done[number].result = None

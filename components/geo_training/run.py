@@ -218,7 +218,7 @@ def _links(job: GeoJob) -> dict[str, Links]:
 
 
 def _alone(job: GeoJob) -> dict[str, Alone]:
-    if not job.config.compare_alone:
+    if not job.config.compares(len(job.workers)):
         return {}
     paths = {site.name: job.folder(site.name) / "alone-0.json" for site in job.topology.sites}
     return {name: Alone(**json.loads(path.read_text(encoding="utf-8"))) for name, path in paths.items()}

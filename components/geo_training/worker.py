@@ -42,7 +42,7 @@ def main(arguments: list[str]) -> None:
     site = open_site(arguments[0], job.config.training, allow_sparse=isinstance(_model(job), Stack))
     worker = _Worker(job, site)
     worker.train_over_all_sites()
-    if job.config.compare_alone:
+    if job.config.compares(len(job.workers)):
         worker.train_alone()
     worker.close()
 

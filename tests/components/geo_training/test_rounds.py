@@ -1,7 +1,7 @@
 """Laws of the rounds, for any order, repeat and loss of contributions."""
 
 import pytest
-from geokfp.components.geo_training.errors import ProtocolError
+from geokfp.components.geo_training.errors import ProtocolError, UsageError
 from geokfp.components.geo_training.rounds import (
     REMEMBERED,
     All,
@@ -91,7 +91,7 @@ def test_a_repeat_after_the_end_gets_the_result():
     assert rounds.offer(round_id(0), contribution("a"), frozenset("a"), 0.0) == Repeated(None)
     assert rounds.settle(round_id(0), "result") == ("a",)
     assert rounds.offer(round_id(0), contribution("a"), frozenset("a"), 0.0) == Repeated("result")
-    with pytest.raises(ProtocolError, match="not waiting"):
+    with pytest.raises(UsageError, match="not waiting"):
         rounds.settle(round_id(0), "again")
 
 
