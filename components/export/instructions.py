@@ -61,7 +61,7 @@ _SERVING = """
 
 `serving/triton` is a model repository of Triton: `tritonserver --model-repository=serving/triton`.
 `serving/kserve.yaml` is a KServe service over it; put in it where you copied the repository to. Inputs and
-outputs are those above.
+outputs are those above; Triton calls those of TorchScript `x__0`, `edge_index__1` and `logits__0`.
 """
 
 _WEIGHTS = """
