@@ -74,18 +74,23 @@ def _inside(graph: Graph, rows: Array) -> Array:
 
 @contextlib.contextmanager
 def _assigned(parts: Array) -> Iterator[None]:
-    """Lets DGL's partition_graph use an assignment of ours, which it has no argument for."""
-    module = dgl.distributed.partition
-    before = module.metis_partition_assignment
+    """Lets DGL's partition_graph use an assignment of ours, which it has no argument for.
 
-    def ours(*_: Any, **__: Any) -> torch.Tensor:
-        return torch.from_numpy(parts)
-
-    module.metis_partition_assignment = ours
+    Its peeks at the memory in use, which leave a file open each, are left out.
+    """
+    replaced: list[tuple[Any, str, Any]] = [
+        (dgl.distributed.partition, "metis_partition_assignment", lambda *_, **__: torch.from_numpy(parts)),
+        (dgl.distributed.partition, "get_peak_mem", lambda: 0.0),
+        (dgl.partition, "get_peak_mem", lambda: 0.0),
+    ]
+    before = [getattr(module, name) for module, name, _ in replaced]
+    for module, name, ours in replaced:
+        setattr(module, name, ours)
     try:
         yield
     finally:
-        module.metis_partition_assignment = before
+        for (module, name, _), theirs in zip(replaced, before, strict=True):
+            setattr(module, name, theirs)
 
 
 def _rewrite_description(folder: Path, num_parts: int) -> None:
