@@ -114,3 +114,20 @@ def test_compiling_all_pipelines_is_quick() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert float(done.stdout) < 5
+
+
+OTHER_DEFAULTS = {"num_sites", "warm_start_epochs", "warm_start_site"}
+"""Parameters whose pipelines are about another value than the component alone."""
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_a_parameter_has_its_components_default(name: str) -> None:
+    spec = documents(name)[0]
+    of_pipeline = spec["root"]["inputDefinitions"]["parameters"]
+    for task in spec["root"]["dag"]["tasks"].values():
+        inputs = spec["components"][task["componentRef"]["name"]]["inputDefinitions"]["parameters"]
+        for parameter, source in task["inputs"]["parameters"].items():
+            given = source.get("componentInputParameter")
+            if given and given not in OTHER_DEFAULTS:
+                assert of_pipeline[given].get("defaultValue") == inputs[parameter].get("defaultValue"), given
+                assert of_pipeline[given]["parameterType"] == inputs[parameter]["parameterType"], given
