@@ -16,6 +16,8 @@ from .local import run_job
 from .plan import Job, Replica, Role
 from .ports import free_ports
 from .progress import parse_progress, progress
+from .replica import fail
+from .verdict import describe
 
 __all__ = [
     "FailureRecord",
@@ -23,6 +25,8 @@ __all__ = [
     "ProcessFailed",
     "Replica",
     "Role",
+    "describe",
+    "fail",
     "failure_recorded",
     "free_ports",
     "parse_progress",

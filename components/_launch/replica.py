@@ -11,6 +11,7 @@ import os
 import sys
 import traceback
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -21,6 +22,18 @@ _CAUSE_LIMIT = 600
 """Characters of a cause: as JSON below PIPE_BUF, so that the reports of several replicas do not mix."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Own:
+    """Which replica this process is."""
+
+    pid: int
+    name: str
+    report_end: int
+
+
+_own: _Own | None = None
+
+
 def become(order: Mapping[str, Any], *, host: int, report_end: int) -> NoReturn:
     """Runs the order's target in this process and ends it, without unwinding what was forked along.
 
@@ -29,7 +42,8 @@ def become(order: Mapping[str, Any], *, host: int, report_end: int) -> NoReturn:
         host: the process that forked this one.
         report_end: pipe to which the cause of a failure goes, as one JSON line.
     """
-    own = os.getpid()
+    global _own
+    _own = _Own(os.getpid(), order["name"], report_end)
     status = 1
     try:
         _follow(host)
@@ -41,13 +55,26 @@ def become(order: Mapping[str, Any], *, host: int, report_end: int) -> NoReturn:
         status = _run(order["target"], order["arguments"])
     except BaseException as error:  # noqa: BLE001
         traceback.print_exc()
-        if os.getpid() == own:  # else a fork of the target's that let an error through
-            _report(report_end, order["name"], error)
+        _report(_describe(error))
     finally:
-        with contextlib.suppress(OSError, ValueError):
-            sys.stdout.flush()
-            sys.stderr.flush()
-        os._exit(status)
+        _leave(status)
+
+
+def fail(cause: str | BaseException) -> NoReturn:
+    """Ends this replica at once as failed, from whichever thread, whatever its main thread waits for.
+
+    Args:
+        cause: one line that the supervisor will give as the cause, or the error to take it from.
+    """
+    _report(_describe(cause) if isinstance(cause, BaseException) else cause)
+    _leave(1)
+
+
+def _leave(status: int) -> NoReturn:
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(status)
 
 
 def _follow(host: int) -> None:
@@ -82,10 +109,15 @@ def _run(target: str, arguments: list[str]) -> int:
     return status if 0 <= status <= 255 else 1
 
 
-def _report(report_end: int, name: str, error: BaseException) -> None:
+def _describe(error: BaseException) -> str:
     text = " ".join(str(error).split())
     kind = type(error).__name__
-    cause = f"{kind}: {text}" if text else kind
-    line = json.dumps({"name": name, "cause": cause[:_CAUSE_LIMIT]})
+    return f"{kind}: {text}" if text else kind
+
+
+def _report(cause: str) -> None:
+    if _own is None or os.getpid() != _own.pid:  # a fork of the target's that let an error through
+        return
+    line = json.dumps({"name": _own.name, "cause": cause[:_CAUSE_LIMIT]})
     with contextlib.suppress(OSError):
-        os.write(report_end, line.encode() + b"\n")
+        os.write(_own.report_end, line.encode() + b"\n")

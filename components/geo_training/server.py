@@ -1,11 +1,11 @@
 """The process of one aggregator, of a site or the root. Knows nothing of models."""
 
-import os
 import threading
 import traceback
 from functools import partial
 from pathlib import Path
 
+from .._launch import fail
 from .aggregator import Aggregator, AggregatorSettings
 from .client import Client, ClientSettings
 from .compression import compression
@@ -66,4 +66,4 @@ def dial(job: GeoJob, name: str, peer: str, transport: Transport) -> Client:
 def end_process(failure: threading.ExceptHookArgs) -> None:
     """Ends the process when one of its threads fails: a node without its threads would only look alive."""
     traceback.print_exception(failure.exc_type, failure.exc_value, failure.exc_traceback)
-    os._exit(1)
+    fail(failure.exc_value or failure.exc_type())

@@ -4,8 +4,6 @@ Knows nothing of models and optimisers.
 """
 
 import atexit
-import os
-import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -17,6 +15,7 @@ from dgl.dataloading import NeighborSampler
 from dgl.distributed import dist_context
 from torch import Tensor
 
+from .._launch import describe, fail
 from . import one_host
 from .config import TrainingConfig
 from .feature_store import FeatureStore
@@ -62,12 +61,10 @@ def _watch_samplers() -> threading.Event:
     def watch() -> None:
         while not leaving.wait(1.0):
             pool, _ = dist_context.get_sampler_pool()
-            ended = (
-                [process.exitcode for process in pool.process_list if not process.is_alive()] if pool else []
-            )
+            codes = [process.exitcode for process in pool.process_list] if pool else []
+            ended = [code for code in codes if code is not None]
             if ended and not leaving.is_set():
-                print(f"a sampler ended with status {ended[0]}", file=sys.stderr, flush=True)  # noqa: T201
-                os._exit(1)
+                fail(f"a sampler of it {describe(ended[0])}")
 
     threading.Thread(target=watch, name="sampler-watch", daemon=True).start()
     return leaving

@@ -4,10 +4,11 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
-from geokfp.components._launch import progress
+from geokfp.components._launch import fail, progress
 
 GREETING_AT_IMPORT = os.environ.get("GREETING", "")
 IMPORTED_BY = os.getpid()
@@ -52,6 +53,11 @@ def leave(arguments: list[str]) -> int:
 
 def leave_politely(arguments: list[str]) -> None:
     sys.exit(0)
+
+
+def fail_from_a_thread(arguments: list[str]) -> None:
+    threading.Thread(target=fail, args=("the helper gave up",), daemon=True).start()
+    hang([])
 
 
 def lose_peer(arguments: list[str]) -> None:

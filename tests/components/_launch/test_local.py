@@ -138,6 +138,7 @@ def test_runs_in_a_thread_other_than_the_main_one(tmp_path: Path) -> None:
     ("function", "arguments", "cause"),
     [
         ("fail", (), "ValueError: the sky fell"),
+        ("fail_from_a_thread", (), "^bad-0: the helper gave up$"),
         ("leave", ("7",), "ended with exit status 7"),
         ("leave", ("256",), "ended with exit status 1"),
         ("die_by_signal", (), "killed by SIGKILL"),
