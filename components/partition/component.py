@@ -27,12 +27,12 @@ def partition_graph(
         partitions: Partitions artifact: one DGL partition set a site.
         metrics: Edge cut, balances and replication.
         report: Page with tables and plots.
-        num_sites: Number of sites; with 'attribute', 0 takes as many as the data has.
+        num_sites: Number of sites; with 'attribute', as many as the data has, or 0 to take those.
         num_parts: Number of parts (workers) of each site.
-        partition_method: 'metis', 'random' or 'attribute' (the nodes' site column), for the outermost level.
+        partition_method: 'metis' (few cut edges), 'random', or 'attribute' (the nodes' own sites).
         halo_hops: Hops of in-neighbours that a part knows beyond its own nodes.
-        balance_train: Whether METIS balances training nodes beside nodes.
-        balance_edges: Whether METIS balances edges beside nodes.
+        balance_train: Whether 'metis' evens out training nodes beside nodes.
+        balance_edges: Whether 'metis' balances nodes and edges together, not nodes alone.
         seed: Seed of the method; the same seed gives the same parts.
         fingerprint: Fingerprint that the graph must have, so that a cached result follows the contents.
     """

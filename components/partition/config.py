@@ -12,19 +12,19 @@ class PartitionConfig:
     """How a graph is divided into sites, and each site into parts."""
 
     num_sites: int = 1
-    """Number of sites; with `attribute`, 0 takes as many as the data has."""
+    """Number of sites; with `attribute`, as many as the data has, or 0 to take those."""
     num_parts: int = 2
     """Number of parts (workers) of each site."""
     partition_method: str = "metis"
-    """`metis`, `random` or `attribute` (the nodes' site column), for the outermost level: the sites when
-    there are several, else the parts. Parts inside a site are then made by `metis`, or by `random` when
-    that was asked for."""
+    """`metis`, `random` or `attribute` (sites are those of the nodes' site column; parts by `metis`), for
+    the outermost level: the sites when there are several, else the parts. Parts inside several sites are made
+    by `metis`, or by `random` when that was asked for."""
     halo_hops: int = 1
     """Hops of in-neighbours that a part knows beyond its own nodes."""
     balance_train: bool = True
-    """Whether METIS balances training nodes beside nodes."""
+    """Whether `metis` evens out training nodes, beside nodes, to 5 % or the next whole number."""
     balance_edges: bool = False
-    """Whether METIS balances edges beside nodes."""
+    """Whether `metis` balances the sum of nodes and edges, each scaled to the same total, and not nodes."""
     seed: int = 0
     """Seed of the method; the same seed gives the same parts."""
     fingerprint: str = ""

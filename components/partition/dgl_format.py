@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from dgl.data.utils import save_tensors
 
+from .._files import InputError
 from ..ingest.graph import Array, Graph
 from .partitions import MASKS
 
@@ -35,8 +36,12 @@ def write_site(
 
     Returns:
         The number of directed edges inside the site.
+
+    Raises:
+        InputError: no edge leads into a part; DGL cannot write such a part.
     """
     edges = _inside(graph, rows)
+    _check_edges(edges, parts, num_parts, folder.name)
     structure = dgl.graph((torch.from_numpy(edges[0]), torch.from_numpy(edges[1])), num_nodes=len(rows))
     with _assigned(parts), contextlib.redirect_stdout(io.StringIO()):
         original, _ = dgl.distributed.partition_graph(
@@ -70,6 +75,15 @@ def _inside(graph: Graph, rows: Array) -> Array:
     ends = place[graph.edges]
     inside: Array = ends[:, (ends >= 0).all(axis=0)]
     return inside
+
+
+def _check_edges(edges: Array, parts: Array, num_parts: int, site: str) -> None:
+    edgeless = np.flatnonzero(np.bincount(parts[edges[1]], minlength=num_parts) == 0)
+    if len(edgeless):
+        raise InputError(
+            f"num_parts is {num_parts} but no edge of {site} ({len(parts)} nodes, {edges.shape[1]} edges) "
+            f"leads into its part {edgeless[0]}; allowed: so few parts that each has edges"
+        )
 
 
 @contextlib.contextmanager

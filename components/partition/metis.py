@@ -1,8 +1,9 @@
 """METIS by multilevel k-way partitioning (Karypis and Kumar, 1998), reproducible from a seed.
 
 METIS is called through pymetis, which takes a seed and one weight a node; DGL's own call takes several
-weights and no seed, and two equal calls of it differ. The weights of what is to be balanced are therefore
-added up, each scaled to the same total.
+weights and no seed, and two equal calls of it differ. With several weights their sum is balanced, each scaled
+to the same total, so that one can be high where another is low; METIS allows the sum 3 % above the mean.
+What must be even by itself (training nodes) is therefore evened out afterwards, in `exchange`.
 """
 
 from typing import Any
@@ -22,7 +23,7 @@ def metis(adjacency: Any, num_parts: int, *, balanced: tuple[Array, ...], seed: 
     Args:
         adjacency: scipy CSR [n, n]; directions, weights and self-loops are ignored.
         num_parts: number of parts.
-        balanced: arrays [n], not negative, whose sums over parts are to be balanced together.
+        balanced: arrays [n], not negative; the sum of all of them, each scaled to total n, is balanced.
         seed: seed of the coarsening.
 
     Returns:
@@ -36,7 +37,7 @@ def metis(adjacency: Any, num_parts: int, *, balanced: tuple[Array, ...], seed: 
         num_parts,
         adjacency=neighbours,
         vweights=_weights(balanced),
-        options=pymetis.Options(seed=seed),
+        options=pymetis.Options(seed=seed + 1),  # to the C library, seeds 0 and 1 are one
         recursive=False,
     )
     return np.asarray(parts, dtype=np.int64)

@@ -3,20 +3,26 @@
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from ..ingest.graph import TRAIN, Array, Graph
 from .assignment import Assignment
 
 
-def measure(graph: Graph, assignment: Assignment) -> dict[str, float]:
+def measure(graph: Graph, assignment: Assignment, *, halo_hops: int = 1) -> dict[str, float]:
     """Returns the figures of an assignment.
+
+    Args:
+        graph: the graph.
+        assignment: where its nodes go.
+        halo_hops: hops of in-neighbours that a part knows beyond its own nodes.
 
     Returns:
         edge_cut_fraction: edges whose ends lie in different parts, of all edges;
         site_edge_cut_fraction: those whose ends lie in different sites;
         boundary_edges: their number;
         node_balance, edge_balance, train_balance: the largest part over the mean part (1 = even);
-        replication_factor: own and halo nodes of all parts (one hop) over nodes.
+        replication_factor: own and halo nodes of all parts over nodes.
     """
     source, destination = graph.edges
     flat = assignment.flat
@@ -24,8 +30,6 @@ def measure(graph: Graph, assignment: Assignment) -> dict[str, float]:
     between_sites = assignment.sites[source] != assignment.sites[destination]
     kept = ~between_sites
     held = flat[destination[kept]]
-    halo = flat[source[kept]] != held
-    ghosts = len(np.unique(held[halo] * graph.num_nodes + source[kept][halo]))
     return {
         "edge_cut_fraction": _mean(flat[source] != flat[destination]),
         "site_edge_cut_fraction": _mean(between_sites),
@@ -33,8 +37,20 @@ def measure(graph: Graph, assignment: Assignment) -> dict[str, float]:
         "node_balance": _balance(np.bincount(flat, minlength=num_flat)),
         "edge_balance": _balance(np.bincount(held, minlength=num_flat)),
         "train_balance": _balance(np.bincount(flat[np.asarray(graph.split) == TRAIN], minlength=num_flat)),
-        "replication_factor": (graph.num_nodes + ghosts) / graph.num_nodes,
+        "replication_factor": _held(graph.edges[:, kept], flat, halo_hops) / graph.num_nodes,
     }
+
+
+def _held(edges: Array, parts: Array, hops: int) -> int:
+    """Returns the number of own and halo nodes of all parts."""
+    num_nodes = len(parts)
+    shape = (num_nodes, num_nodes)
+    into = scipy.sparse.csr_matrix((np.ones(edges.shape[1], dtype=bool), (edges[1], edges[0])), shape=shape)
+    own = (np.ones(num_nodes, dtype=bool), (parts, np.arange(num_nodes)))
+    known = scipy.sparse.csr_matrix(own, shape=(int(parts.max()) + 1, num_nodes))
+    for _ in range(hops):
+        known = known + known @ into
+    return int(known.nnz)
 
 
 def cut_matrix(graph: Graph, assignment: Assignment) -> Array:

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from .._report import Report, plots
-from ..ingest.graph import TRAIN, Graph
+from ..ingest.graph import TRAIN, Array, Graph
 from .assignment import Assignment
 from .config import PartitionConfig
 from .quality import cut_matrix
@@ -17,7 +17,7 @@ _MEANING = {
     "node_balance": "nodes of the largest part over the mean (1 = even)",
     "edge_balance": "edges of the largest part over the mean",
     "train_balance": "training nodes of the largest part over the mean",
-    "replication_factor": "own and halo nodes over nodes",
+    "replication_factor": "own and halo nodes of all parts over nodes",
 }
 
 
@@ -25,11 +25,7 @@ def write_report(
     graph: Graph, assignment: Assignment, quality: dict[str, float], config: PartitionConfig, path: Path
 ) -> None:
     """Writes what was divided, how, and how well."""
-    names = [
-        f"{site}/{part}" if len(assignment.site_names) > 1 else f"part {part}"
-        for site in assignment.site_names
-        for part in range(assignment.num_parts)
-    ]
+    names = assignment.part_names
     flat = assignment.flat
     nodes = np.bincount(flat, minlength=len(names))
     train = np.bincount(flat[np.asarray(graph.split) == TRAIN], minlength=len(names))
@@ -93,7 +89,7 @@ def _warnings(quality: dict[str, float]) -> list[str]:
     return found
 
 
-def _class_mix(graph: Graph, assignment: Assignment, num_parts: int) -> np.ndarray:  # type: ignore[type-arg]
+def _class_mix(graph: Graph, assignment: Assignment, num_parts: int) -> Array:
     labels = np.asarray(graph.labels)
     labelled = labels >= 0
     pairs = assignment.flat[labelled] * graph.num_classes + labels[labelled]

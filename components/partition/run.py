@@ -47,7 +47,7 @@ def run(config: PartitionConfig, graph: Path, *, partitions: Path, report: Path)
             f"dividing {loaded.num_nodes:,} nodes and {loaded.num_edges:,} edges by {config.partition_method}"
         )
         assignment = assign(loaded, config)
-        quality = measure(loaded, assignment)
+        quality = measure(loaded, assignment, halo_hops=config.halo_hops)
         progress(f"{quality['edge_cut_fraction']:.1%} of the edges are cut")
         _write(loaded, assignment, quality, config, partitions)
         write_report(loaded, assignment, quality, config, report)
