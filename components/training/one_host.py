@@ -13,6 +13,7 @@ Written against DGL 1.1.3, to whose private names it holds; `apply` checks that 
 import multiprocessing
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import dgl
@@ -27,6 +28,8 @@ from dgl.distributed import (
     shared_mem_utils,
 )
 
+_LISTEN = "0A"
+"""State of a listening socket in `/proc/net/tcp`."""
 RETRY_S = 0.1
 """Longest sleep of DGL's connection loops, seconds."""
 
@@ -43,6 +46,33 @@ def apply(machine: int, prefix: str) -> None:
     for module in (rpc_client, rpc_server, dist_context):
         _replace(module, "time", _ShortSleep())
     _replace(dist_context, "mp", _ForkOnly)
+
+
+def await_servers(ip_config: str, timeout_s: float) -> None:
+    """Waits until all of a site's servers listen, as a DGL client that comes too early sleeps for 3 s.
+
+    A connection made only to see would be taken for a client, so the kernel's table is read instead.
+
+    Args:
+        ip_config: the site's address file.
+        timeout_s: how long to wait.
+
+    Raises:
+        TimeoutError: some server does not listen by then.
+    """
+    lines = Path(ip_config).read_text(encoding="ascii").splitlines()
+    awaited = {int(line.split()[1]) for line in lines}
+    deadline = time.monotonic() + timeout_s
+    while missing := awaited - _listening():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"no DGL server listens on ports {sorted(missing)} after {timeout_s:.0f} s")
+        time.sleep(RETRY_S / 2)
+
+
+def _listening() -> set[int]:
+    rows = Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]
+    fields = [row.split() for row in rows]
+    return {int(row[1].rpartition(":")[2], 16) for row in fields if row[3] == _LISTEN}
 
 
 def _prefix_shared_memory(prefix: str) -> None:

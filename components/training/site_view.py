@@ -27,6 +27,8 @@ from .sparse_rows import SparseRows
 FEATURES = "features"
 LABELS = "labels"
 MASKS = {"train": "train_mask", "validation": "validation_mask", "test": "test_mask"}
+SERVERS_TIMEOUT_S = 600.0
+"""How long a trainer waits for the site's servers, which load their parts first."""
 CACHE_BYTES = 128 << 20
 """Validation batches are kept between epochs when they take no more than this in a worker."""
 
@@ -44,6 +46,7 @@ def open_site(argument: str, config: TrainingConfig, *, allow_sparse: bool) -> "
     dgl.utils.set_num_threads(1)
     one_host.apply(place.machine, place.shared_memory_prefix)
     leaving = _watch_samplers() if place.num_samplers else threading.Event()
+    one_host.await_servers(place.ip_config, SERVERS_TIMEOUT_S)
     dgl.distributed.initialize(place.ip_config)
     # It would wait for the other trainers when this one has failed; `close` leaves in order.
     atexit.unregister(dist_context.exit_client)

@@ -15,8 +15,8 @@ from support.real_graphs import communities, load, partitioned
 SEEDS = range(5)
 SAME = 0.01
 LOWER = 0.04
-"""Calibrated on cora cut at random into 2 parts (5,228 of 10,556 edges are left), mean of seeds 0 to 4: GCN 0.808
-with the cut edges and 0.739 without. Single runs spread by 0.01, so the means by 0.005: half the gap is safe."""
+"""Calibrated on cora cut at random into 2 parts (5,228 of 10,556 edges are left), mean of seeds 0 to 4:
+GCN 0.808 with the cut edges, 0.739 without. Single runs spread by 0.01, the means by 0.005: half is safe."""
 
 pytestmark = [
     pytest.mark.timeout(1500),
