@@ -8,7 +8,8 @@ import threading
 import time
 from pathlib import Path
 
-from geokfp.components._launch import fail, progress
+from geokfp.components import _launch
+from geokfp.components._launch import progress
 
 GREETING_AT_IMPORT = os.environ.get("GREETING", "")
 IMPORTED_BY = os.getpid()
@@ -56,7 +57,7 @@ def leave_politely(arguments: list[str]) -> None:
 
 
 def fail_from_a_thread(arguments: list[str]) -> None:
-    threading.Thread(target=fail, args=("the helper gave up",), daemon=True).start()
+    threading.Thread(target=_launch.fail, args=("the helper gave up",), daemon=True).start()
     hang([])
 
 
