@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+import yaml
 
 from .. import PIPELINES, load_pipeline
 from .completion import complete_pipeline
@@ -53,35 +54,37 @@ def compile_pipelines(
         raise UsageError(
             f"--image-prefix {image_prefix}: a registry and folder such as localhost:5000/team is needed"
         )
-    components = [_load(name) for name in dict.fromkeys(names)]
+    components = [_load(name, image_prefix.rstrip("/")) for name in dict.fromkeys(names)]
     try:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"--output {output}: {error.strerror}") from error
     for component in components:
-        if image_prefix:
-            prefix_images(component.pipeline_spec, image_prefix.rstrip("/"))
         path = output / f"{component.pipeline_spec.pipeline_info.name.replace('-', '_')}.yaml"
         write_package(component, path, kubernetes_manifests=kubernetes_manifests)
         typer.echo(path)
 
 
-def _load(name: str) -> Any:
+def _load(name: str, prefix: str) -> Any:
     if name in PIPELINES:
-        return load_pipeline(name)
-    from kfp import components
+        pipeline = load_pipeline(name)
+        prefix_images(pipeline.pipeline_spec.deployment_spec, prefix)
+        return pipeline
+    from kfp.components import load_component_from_text
 
-    return components.load_component_from_file(str(read_package(resolve(name)).path))
+    documents = list(yaml.safe_load_all(read_package(resolve(name)).path.read_text(encoding="utf-8")))
+    prefix_images(documents[0]["deploymentSpec"], prefix)  # in the text: kfp reads it anew at each use
+    return load_component_from_text(yaml.safe_dump_all(documents, sort_keys=False, allow_unicode=True))
 
 
-def prefix_images(spec: Any, prefix: str) -> None:
+def prefix_images(deployment: Any, prefix: str) -> None:
     """Puts `prefix/` before the images of this package in a compiled pipeline; others stay.
 
     Args:
-        spec: kfp's PipelineSpec, changed in place.
-        prefix: a registry and folder, without a slash at the end.
+        deployment: the pipeline's deployment spec, changed in place.
+        prefix: a registry and folder, without a slash at the end; empty changes nothing.
     """
-    for executor in spec.deployment_spec["executors"].values():
+    for executor in deployment["executors"].values() if prefix else ():
         if "container" in executor and executor["container"]["image"].startswith("geokfp-"):
             executor["container"]["image"] = f"{prefix}/{executor['container']['image']}"
 

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 import yaml
+from geokfp.pipelines import compiled_package
 from support import toy_pipelines
 
 COMMAND = [sys.executable, "-m", "geokfp.pipelines._command_line"]
@@ -285,6 +287,23 @@ def test_an_image_prefix_reaches_our_images_only(toy: Path, tmp_path: Path) -> N
     spec = yaml.safe_load((tmp_path / "out/single_site.yaml").read_text().split("\n---\n")[0])
     images = {e["container"]["image"] for e in spec["deploymentSpec"]["executors"].values()}
     assert all(re.fullmatch(r"localhost:5000/team/geokfp-\w+:\d+\.\d+\.\d+", image) for image in images)
+
+
+def test_an_image_prefix_reaches_our_images_in_a_compiled_file(tmp_path: Path) -> None:
+    shutil.copy(compiled_package("single_site"), tmp_path / "mine.yaml")
+    done = geokfp(
+        "compile", "mine.yaml", "-o", "out", "--image-prefix", "localhost:5000/team", folder=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    from_name = geokfp(
+        "compile", "single_site", "-o", "named", "--image-prefix", "localhost:5000/team", folder=tmp_path
+    )
+    assert from_name.returncode == 0, from_name.stderr
+    ours, theirs = (
+        list(yaml.safe_load_all((tmp_path / folder / "single_site.yaml").read_text()))
+        for folder in ("out", "named")
+    )
+    assert ours == theirs
 
 
 def test_kubernetes_manifests(tmp_path: Path) -> None:
