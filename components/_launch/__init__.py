@@ -17,9 +17,11 @@ from .plan import Job, Replica, Role
 from .ports import free_ports
 from .progress import parse_progress, progress
 from .replica import fail
+from .shared_memory import SHARED_MEMORY
 from .verdict import describe
 
 __all__ = [
+    "SHARED_MEMORY",
     "FailureRecord",
     "Job",
     "ProcessFailed",

@@ -27,6 +27,7 @@ from ..training.outcome import (
     write_predictions,
 )
 from ..training.run import model_source
+from ..training.shared_memory import check_shared_memory
 from ..training.site import PRELOAD, shared_memory_prefix, site_roles
 from ..training.trained_gnn import ModelSource, TrainedGnn, read_trained_gnn, write_trained_gnn
 from ..training.worker import BEST, HISTORY
@@ -75,13 +76,14 @@ def run(config: GeoTrainingConfig, partitions: Path, trained: Path | None, outpu
         outputs: where to write.
 
     Raises:
-        InputError: an input or option that is wrong.
+        InputError: an input or option that is wrong, or too little shared memory.
         ProcessFailed: a process failed; `<model>-work/logs` keeps what all of them printed.
     """
     with failure_recorded("geo_train_gnn", beside=outputs.model):
         parts = read_partitions(partitions)
         if all(site.num_train == 0 for site in parts.sites):
             raise InputError("partitions: no site has a training node")
+        check_shared_memory(parts.sites, config.num_samplers)
         work = outputs.model.with_name(f"{outputs.model.name}-work")
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir(parents=True)

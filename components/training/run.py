@@ -27,6 +27,7 @@ from .outcome import (
     roc,
     write_predictions,
 )
+from .shared_memory import check_shared_memory
 from .site import shared_memory_prefix, site_roles
 from .summary import write_report
 from .trained_gnn import ModelSource, write_trained_gnn
@@ -71,12 +72,13 @@ def run(config: TrainingConfig, partitions: Path, outputs: Outputs) -> Result:
         outputs: where to write.
 
     Raises:
-        InputError: an input or option that is wrong.
+        InputError: an input or option that is wrong, or too little shared memory.
         ProcessFailed: a trainer or server failed; `<model>-work/logs` keeps what all of them printed.
     """
     with failure_recorded("train_gnn", beside=outputs.model):
         parts = read_partitions(partitions)
         site = _chosen_site(parts, config.site)
+        check_shared_memory([site], config.num_samplers)
         work = outputs.model.with_name(f"{outputs.model.name}-work")
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir(parents=True)
