@@ -121,33 +121,47 @@ def fit(
         if best.takes(row, model):
             hooks.on_best(model, row)
         hooks.on_epoch(row)
-        if config.patience and not math.isnan(best.accuracy) and epoch - best.epoch >= config.patience:
+        if config.patience and best.weights is not None and epoch - best.progress_epoch >= config.patience:
             break
     if best.weights is not None:
         model.load_state_dict(best.weights)
     return Fit(history, best.epoch or len(history))
 
 
+LOSS_PROGRESS = 0.9
+"""A validation loss below this share of the last that counted is progress, though no accuracy rose."""
+
 _NOTHING = (math.nan, math.nan)
 
 
 class _Best:
-    """The best epoch so far: by validation accuracy, equal ones by validation loss."""
+    """The best epoch so far: by validation accuracy, equal ones by validation loss.
+
+    Patience counts from `progress_epoch`: a loss that creeps down while no node is classified otherwise would
+    keep a training going that has nothing left to gain.
+    """
 
     def __init__(self) -> None:
         self.epoch = 0
         self.accuracy = math.nan
         self.loss = math.nan
+        self.progress_epoch = 0
+        self._progress_loss = math.inf
         self.weights: dict[str, Tensor] | None = None
 
     def takes(self, row: EpochRow, model: nn.Module) -> bool:
         if math.isnan(row.val_accuracy):
             return False
+        if self.weights is None or row.val_accuracy > self.accuracy or self._loss_fell(row):
+            self.progress_epoch, self._progress_loss = row.epoch, min(row.val_loss, self._progress_loss)
         better = self.weights is None or (row.val_accuracy, -row.val_loss) > (self.accuracy, -self.loss)
         if better:
             self.epoch, self.accuracy, self.loss = row.epoch, row.val_accuracy, row.val_loss
             self.weights = copy.deepcopy(model.state_dict())
         return better
+
+    def _loss_fell(self, row: EpochRow) -> bool:
+        return row.val_loss < LOSS_PROGRESS * self._progress_loss
 
 
 def _most(value: int, exchange: Exchange) -> int:

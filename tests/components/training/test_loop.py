@@ -8,7 +8,7 @@ import torch
 from geokfp.components.training import models
 from geokfp.components.training.config import TrainingConfig
 from geokfp.components.training.exchange import LocalExchange, flatten_gradients, restore_gradients
-from geokfp.components.training.loop import Batch, Hooks, fit
+from geokfp.components.training.loop import Batch, EpochRow, Hooks, _Best, fit
 
 torch.set_num_threads(1)
 
@@ -134,10 +134,35 @@ def test_stops_early_and_returns_the_best_weights():
     hooks = Hooks(on_best=lambda best, row: seen.append((row.epoch, flat(best))))
     trained = model()
     result = fit(nodes, trained, config(epochs=200, patience=3, learning_rate=5.0), LocalExchange(), hooks)
-    assert result.best_epoch == seen[-1][0] == len(result.history) - 3
+    assert result.best_epoch == seen[-1][0]
+    assert len(result.history) - 3 <= result.best_epoch < 200
     assert torch.equal(flat(trained), seen[-1][1])
     best = max(result.history, key=lambda row: (row.val_accuracy, -row.val_loss))
     assert best.epoch == result.best_epoch
+
+
+def rows(*results):
+    return [
+        EpochRow(epoch, 0.0, 0.0, loss, accuracy, 0.0) for epoch, (loss, accuracy) in enumerate(results, 1)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("results", "best_epoch", "progress_epoch"),
+    [
+        ([(1.0, 0.5), (1.0, 0.6)], 2, 2),  # more right
+        ([(1.0, 0.5), (0.8, 0.5)], 2, 2),  # surer by far
+        ([(1.0, 0.5), (0.95, 0.5)], 2, 1),  # a little surer: better, but not progress
+        ([(1.0, 0.5), (0.95, 0.5), (0.89, 0.5)], 3, 3),  # little by little, a tenth in all
+        ([(1.0, 0.5), (0.5, 0.4)], 1, 2),  # surer, though less often right
+        ([(1.0, 0.5), (1.2, 0.4)], 1, 1),
+    ],
+)
+def test_which_epoch_is_best_and_which_is_progress(results, best_epoch, progress_epoch):
+    best = _Best()
+    for row in rows(*results):
+        best.takes(row, model())
+    assert (best.epoch, best.progress_epoch) == (best_epoch, progress_epoch)
 
 
 def test_without_validation_nodes_runs_all_epochs():
