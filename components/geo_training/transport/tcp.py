@@ -36,8 +36,9 @@ class TcpConnection:
         num_bytes = sum(piece.nbytes for piece in pieces)
         deadline = time.monotonic() + _FRAME_TIMEOUT_S
         with self._send_lock:
-            self._send_all(pieces, deadline)
+            # Counted first: the peer may have the message, and ask for the count, before this thread goes on.
             self.traffic.sent_bytes += num_bytes
+            self._send_all(pieces, deadline)
 
     def receive(self, timeout_s: float | None = None) -> Message:
         """See `Connection`."""
