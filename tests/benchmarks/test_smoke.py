@@ -1,0 +1,19 @@
+"""The benchmarks still run, at a small size; what they measure is not judged here."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.mark.long
+def test_start_up(tmp_path):
+    command = [sys.executable, Path(__file__).with_name("start_up.py"), "--output", tmp_path / "result.json"]
+    size = ["--nodes", "2000", "--edges", "10000", "--parts", "2", "--epochs", "1"]
+    said = subprocess.run([*command, *size], capture_output=True, text=True, check=True, timeout=300)
+    assert "plain / forked" in said.stdout
+    result = json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))
+    assert result["ratio"] > 0
+    assert [run["way"] for run in result["runs"]] == ["plain", "forked"]
