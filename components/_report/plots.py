@@ -9,6 +9,7 @@ from typing import Any
 import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from .style import GRID, INK, MUTED, SERIES
 
@@ -88,7 +89,7 @@ def grouped_bars(
     return _svg(draw, 3.2)
 
 
-def histogram(values: Sequence[float], *, x_label: str, y_label: str = "count", log: bool = False) -> str:
+def histogram(values: Any, *, x_label: str, y_label: str = "count", log: bool = False) -> str:
     """Draws a histogram; with `log`, both axes are logarithmic and values below 1 are left out."""
 
     def draw(axes: Any) -> None:
@@ -96,10 +97,15 @@ def histogram(values: Sequence[float], *, x_label: str, y_label: str = "count", 
         edges: Any = 40
         if log and bool((data >= 1).any()):
             data = data[data >= 1]
-            edges = np.unique(np.rint(np.geomspace(1, data.max() + 1, 30))) - 0.5
+            edges = np.unique(np.rint(np.geomspace(data.min(), data.max() + 1, 30))) - 0.5
             axes.set_xscale("log")
             axes.set_yscale("log")
         axes.hist(data, bins=edges, color=SERIES[0])
+        if isinstance(edges, np.ndarray):
+            axes.set_ylim(bottom=0.7)
+            for axis in (axes.xaxis, axes.yaxis):
+                axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+                axis.set_minor_formatter(NullFormatter())
         axes.set(xlabel=x_label, ylabel=y_label)
 
     return _svg(draw, 3.0)

@@ -9,7 +9,6 @@ import scipy.sparse
 from .._files import InputError
 from .._launch import progress
 from .config import IngestConfig
-from .dgl_file import read_dgl_graph
 from .edges import EdgeCollector, Edges, read_edges
 from .example import digits
 from .features import read_features
@@ -17,9 +16,8 @@ from .graph import TEST, TRAIN, VALIDATION, Array, Graph
 from .identifiers import Rows
 from .nodes import Nodes, name_labels, read_nodes
 from .split import stratified
-from .tables import suffix
-
-DGL_SUFFIXES = (".bin", ".dgl")
+from .tables import CHUNK_ROWS
+from .whole_graph import read_whole_graph, whole_graph_uri
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -46,10 +44,13 @@ def assemble(config: IngestConfig) -> tuple[Graph, Edges]:
         pairs, features, labels = digits()
         bare = _Bare(num_nodes=len(labels), labels=labels, features=features, split=None)
         return _from_pairs(config, pairs, bare)
-    if suffix(config.edges) in DGL_SUFFIXES:
-        return _from_dgl(config)
+    whole = whole_graph_uri(config)
+    if whole:
+        return _from_whole_graph(config, whole)
     if not config.nodes:
         raise InputError("nodes is empty; give a URI of the nodes, which holds their labels")
+    if not config.edges:
+        raise InputError("edges is empty; give a URI of the edges, or of one file that holds the whole graph")
     return _from_tables(config)
 
 
@@ -65,28 +66,31 @@ def _from_tables(config: IngestConfig) -> tuple[Graph, Edges]:
     return _graph(config, nodes, edges, features), edges
 
 
-def _from_dgl(config: IngestConfig) -> tuple[Graph, Edges]:
-    stored = read_dgl_graph(config.edges)
-    if config.nodes:
+def _from_whole_graph(config: IngestConfig, uri: str) -> tuple[Graph, Edges]:
+    progress(f"reading the graph from {uri}")
+    stored = read_whole_graph(uri)
+    features = read_features(config.features, stored.num_nodes) if config.features else stored.features
+    if config.nodes not in ("", uri):
         nodes = read_nodes(config)
         if len(nodes.ids) != stored.num_nodes:
-            raise InputError(
-                f"{config.nodes}: {len(nodes.ids)} nodes but {config.edges} has {stored.num_nodes}"
-            )
+            raise InputError(f"{config.nodes}: {len(nodes.ids)} nodes but {uri} has {stored.num_nodes}")
+        chosen = features if nodes.features is None else nodes.features
         edges = _collect(config, stored.edges, stored.num_nodes)
-        features = read_features(config.features, stored.num_nodes) if config.features else nodes.features
-        return _graph(config, nodes, edges, features), edges
-    features = read_features(config.features, stored.num_nodes) if config.features else stored.features
+        return _graph(config, nodes, edges, chosen), edges
     if stored.labels is None:
-        raise InputError(f"{config.edges}: no node data named labels, label or y, and nodes is empty")
+        raise InputError(f"{uri}: no node data named labels, label or y; give the option nodes too")
     if features is None:
-        raise InputError(f"{config.edges}: no node data named features, feat or x, and features is empty")
+        raise InputError(f"{uri}: no node data named features, feat or x; give the option features too")
     bare = _Bare(num_nodes=stored.num_nodes, labels=stored.labels, features=features, split=stored.split)
     return _from_pairs(config, stored.edges, bare)
 
 
 def _from_pairs(config: IngestConfig, pairs: Array, bare: _Bare) -> tuple[Graph, Edges]:
-    known = bare.labels >= 0
+    known = bare.labels != "" if bare.labels.dtype.kind == "U" else bare.labels >= 0
+    if not known.any():
+        raise InputError(
+            f"{config.edges or config.nodes}: no node has a label; at least two classes are needed"
+        )
     numbers, names = name_labels(bare.labels[known])
     labels = np.full(bare.num_nodes, -1, dtype=np.int64)
     labels[known] = numbers
@@ -110,8 +114,13 @@ def _collector(config: IngestConfig, num_nodes: int) -> EdgeCollector:
 
 def _collect(config: IngestConfig, pairs: Array, num_nodes: int) -> Edges:
     collector = _collector(config, num_nodes)
-    collector.add(pairs[0], pairs[1])
-    return collector.finish()
+    for first in range(0, pairs.shape[1], CHUNK_ROWS):
+        collector.add(*pairs[:, first : first + CHUNK_ROWS])
+    edges = collector.finish()
+    if edges.pairs.shape[1] == 0:
+        where = config.edges or config.nodes
+        raise InputError(f"{where}: no edges between different nodes; at least one is needed")
+    return edges
 
 
 def _graph(config: IngestConfig, nodes: Nodes, edges: Edges, features: Any) -> Graph:
@@ -130,7 +139,7 @@ def _graph(config: IngestConfig, nodes: Nodes, edges: Edges, features: Any) -> G
         undirected=config.undirected,
         site_names=nodes.site_names,
         sites=nodes.sites,
-        warnings=tuple(_warnings(config, edges, split, features)),
+        warnings=(*_warnings(config, nodes, edges, split), *_feature_warnings(features)),
     )
 
 
@@ -149,23 +158,28 @@ def _check_training(nodes: Nodes, split: Array, config: IngestConfig) -> None:
         raise InputError(f"{where}: no training node; at least one is needed")
 
 
-def _warnings(config: IngestConfig, edges: Edges, split: Array, features: Any) -> list[str]:
-    found = []
+def _warnings(config: IngestConfig, nodes: Nodes, edges: Edges, split: Array) -> list[str]:
+    found = list(nodes.warnings)
     if not (config.nodes or config.edges or config.features):
         found.append("No tables were named: this is the built-in example, scikit-learn's handwritten digits.")
     if edges.num_self_loops:
         done = "kept" if config.self_loops == "keep" else "removed"
         found.append(f"{edges.num_self_loops:,} edges from a node to itself were {done}.")
     if edges.num_duplicates:
-        found.append(f"{edges.num_duplicates:,} edges given more than once were merged.")
-    isolated = len(split) - len(np.union1d(edges.pairs[0], edges.pairs[1]))
+        how = " (both directions are one edge)" if config.undirected else ""
+        found.append(f"{edges.num_duplicates:,} edges given more than once{how} were merged.")
+    touched = np.zeros(len(split), dtype=bool)
+    touched[edges.pairs[0]] = touched[edges.pairs[1]] = True
+    isolated = len(split) - int(touched.sum())
     if isolated:
         found.append(f"{isolated:,} nodes have no edge; only their own features speak for them.")
     for code, name in ((VALIDATION, "validation"), (TEST, "test")):
         if not (split == code).any():
             found.append(f"There is no {name} node: no {name} metric will be reported.")
+    return found
+
+
+def _feature_warnings(features: Any) -> list[str]:
     rows = features.getnnz(axis=1) if scipy.sparse.issparse(features) else np.asarray(features).any(axis=1)
     empty = int((rows == 0).sum())
-    if empty:
-        found.append(f"{empty:,} nodes have only zeros as features.")
-    return found
+    return [f"{empty:,} nodes have only zeros as features."] if empty else []

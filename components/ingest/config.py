@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from .._files import InputError
 
 SELF_LOOPS = ("remove", "keep")
+DGL_SUFFIXES = (".bin", ".dgl")
+"""Endings of graphs that DGL saved."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -12,7 +14,8 @@ class IngestConfig:
     """Where the tables are and how they are read."""
 
     nodes: str = ""
-    """URI of the nodes: `.csv`, `.csv.gz`, `.parquet` or `.npz`. With neither nodes, edges nor features
+    """URI of the nodes: `.csv`, `.csv.gz`, `.parquet` or `.npz`, or a file that holds the whole graph (`.bin`
+    or `.dgl` of DGL, `.npz` with `edge_index`). With neither nodes, edges nor features
     given, the built-in example is taken."""
     edges: str = ""
     """URI of the edges: the same formats, or a DGL graph file (`.bin`, `.dgl`), which may hold the nodes."""
@@ -24,8 +27,8 @@ class IngestConfig:
     label_column: str = "label"
     """Column of the nodes with their labels, whole numbers or strings; an empty label is none."""
     split_column: str = "split"
-    """Column of the nodes that says train, validation (val, valid), test or none; where there is no such
-    column the nodes are divided by fractions."""
+    """Column of the nodes that says train, validation (val, valid), test or none (other words
+    are none, with a warning); where there is no such column the nodes are divided by fractions."""
     site_column: str = ""
     """Column of the nodes with the name of their site; empty for none."""
     source_column: str = "src"
@@ -58,5 +61,25 @@ class IngestConfig:
             )
         if self.seed < 0:
             raise InputError(f"seed is {self.seed}; allowed: 0 or more")
-        if not self.edges and (self.nodes or self.features):
-            raise InputError("edges is empty; give a URI of the edges, or leave nodes and features empty too")
+        if not self.edges and self.features and not self.nodes:
+            raise InputError(
+                "features is given without edges; give URIs of nodes and edges, or leave all empty"
+            )
+        self._check_columns()
+
+    def _check_columns(self) -> None:
+        taken: dict[str, str] = {}
+        for option in ("id_column", "label_column", "split_column", "site_column"):
+            self._take(taken, option, getattr(self, option))
+        for name in self.feature_columns:
+            self._take(taken, "feature_columns", name)
+        if self.source_column == self.destination_column:
+            raise InputError(
+                f"destination_column is {self.destination_column!r}; allowed: another than source_column"
+            )
+
+    @staticmethod
+    def _take(taken: dict[str, str], option: str, name: str) -> None:
+        if name and name in taken:
+            raise InputError(f"{option} is {name!r}; allowed: a column that {taken[name]} does not name")
+        taken[name] = option

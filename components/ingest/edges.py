@@ -1,13 +1,18 @@
 """Edges from a table, in chunks, as rows of nodes: each once, or once in each direction."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
 from .._files import InputError
 from .graph import Array
 from .identifiers import Rows
-from .tables import Chunk, Table, load_npz
+from .tables import CHUNK_ROWS, Chunk, Table, load_npz
+
+_MERGE_AT = 1 << 20
+"""Fewest edges worth merging before the end."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -23,7 +28,7 @@ class Edges:
 
 
 class EdgeCollector:
-    """Gathers edges chunk by chunk at eight bytes each.
+    """Gathers edges chunk by chunk at eight bytes each; those given again are merged on the way.
 
     Args:
         num_nodes: number of nodes.
@@ -36,7 +41,10 @@ class EdgeCollector:
         self._undirected = undirected
         self._keep_self_loops = keep_self_loops
         self._keys: list[Array] = []
+        self._num_merged = 0
+        self._num_pending = 0
         self._num_self_loops = 0
+        self._num_duplicates = 0
 
     def add(self, source: Array, destination: Array) -> None:
         """Adds edges between rows, int64 [n] each."""
@@ -47,24 +55,44 @@ class EdgeCollector:
         if self._undirected:
             source, destination = np.minimum(source, destination), np.maximum(source, destination)
         self._keys.append(source * self._num_nodes + destination)
+        self._num_pending += len(source)
+        if self._num_pending >= max(_MERGE_AT, self._num_merged):
+            self._merge()
 
     def finish(self) -> Edges:
         """Returns the edges, ordered by source and destination; undirected ones once in each direction."""
-        keys = np.concatenate(self._keys) if self._keys else np.empty(0, dtype=np.int64)
+        self._merge()
+        (keys,) = self._keys
         self._keys.clear()
-        total = len(keys)
+        if self._undirected:
+            pairs = self._both_directions(keys)
+        else:
+            pairs = np.empty((2, len(keys)), dtype=np.int64)
+            np.divmod(keys, self._num_nodes, out=(pairs[0], pairs[1]))
+        return Edges(pairs=pairs, num_self_loops=self._num_self_loops, num_duplicates=self._num_duplicates)
+
+    def _both_directions(self, keys: Array) -> Array:
+        count = len(keys)
+        loops = int((keys % (self._num_nodes + 1) == 0).sum()) if self._keep_self_loops else 0
+        pairs = np.empty((2, 2 * count - loops), dtype=np.int64)
+        source, destination = pairs[0, :count], pairs[1, :count]
+        np.divmod(keys, self._num_nodes, out=(source, destination))
+        turned = source != destination if loops else slice(None)
+        pairs[0, count:], pairs[1, count:] = destination[turned], source[turned]
+        return pairs
+
+    def _merge(self) -> None:
+        keys = np.concatenate([np.empty(0, dtype=np.int64), *self._keys])
+        self._keys.clear()
         keys.sort()
-        if total:
-            first = np.concatenate([[True], keys[1:] != keys[:-1]])
-            keys = keys[first]
-        duplicates = total - len(keys)
-        source, destination = np.divmod(keys, self._num_nodes)
-        del keys
-        turned = np.flatnonzero(source != destination) if self._undirected else np.empty(0, dtype=np.int64)
-        pairs = np.empty((2, len(source) + len(turned)), dtype=np.int64)
-        pairs[0, : len(source)], pairs[1, : len(source)] = source, destination
-        pairs[0, len(source) :], pairs[1, len(source) :] = destination[turned], source[turned]
-        return Edges(pairs=pairs, num_self_loops=self._num_self_loops, num_duplicates=duplicates)
+        fresh = np.ones(len(keys), dtype=bool)
+        np.not_equal(keys[1:], keys[:-1], out=fresh[1:])
+        total = len(keys)
+        if not fresh.all():
+            keys = keys[fresh]
+        self._num_duplicates += total - len(keys)
+        self._num_merged, self._num_pending = len(keys), 0
+        self._keys.append(keys)
 
 
 def read_edges(uri: str, columns: tuple[str, str], rows: Rows, collector: EdgeCollector) -> Edges:
@@ -80,31 +108,32 @@ def read_edges(uri: str, columns: tuple[str, str], rows: Rows, collector: EdgeCo
         InputError: a column is missing, or an edge names a node that there is not.
     """
     table = Table(uri)
-    if table.format == ".npz" and (pairs := _pairs(uri)) is not None:
-        _add_pairs(table, pairs, columns, rows, collector)
-    else:
-        table.require(*columns)
-        as_text = columns if rows.text else ()
-        for chunk in table.chunks(list(columns), as_text=as_text):
-            collector.add(rows.find(table, chunk, columns[0]), rows.find(table, chunk, columns[1]))
+    for chunk in _chunks(table, columns, as_text=columns if rows.text else ()):
+        collector.add(rows.find(table, chunk, columns[0]), rows.find(table, chunk, columns[1]))
     edges = collector.finish()
     if edges.pairs.shape[1] == 0:
         raise InputError(f"{uri}: no edges between different nodes; at least one is needed")
     return edges
 
 
-def _pairs(uri: str) -> Array | None:
-    arrays = load_npz(uri)
-    found: Array | None = arrays.get("edge_index", arrays.get("edges"))
+def _chunks(table: Table, columns: tuple[str, str], *, as_text: tuple[str, ...]) -> Iterator[Chunk]:
+    pairs = edge_index(table.uri, load_npz(table.uri)) if table.format == ".npz" else None
+    if pairs is None:
+        table.require(*columns)
+        yield from table.chunks(list(columns), as_text=as_text)
+        return
+    for first in range(0, pairs.shape[1], CHUNK_ROWS):
+        part = pairs[:, first : first + CHUNK_ROWS]
+        yield Chunk(first_row=first, rows=pd.DataFrame(dict(zip(columns, part, strict=True))))
+
+
+def edge_index(uri: str, arrays: Mapping[str, Array]) -> Array | None:
+    """Returns the array [2, e] named `edge_index` or `edges`, if there is one.
+
+    Raises:
+        InputError: it has another shape.
+    """
+    found = arrays.get("edge_index", arrays.get("edges"))
     if found is not None and (found.ndim != 2 or found.shape[0] != 2):
         raise InputError(f"{uri}: edge_index has shape {list(found.shape)}; [2, number of edges] is needed")
     return found
-
-
-def _add_pairs(
-    table: Table, pairs: Array, columns: tuple[str, str], rows: Rows, collector: EdgeCollector
-) -> None:
-    import pandas as pd
-
-    chunk = Chunk(first_row=0, rows=pd.DataFrame(dict(zip(columns, pairs, strict=True))))
-    collector.add(rows.find(table, chunk, columns[0]), rows.find(table, chunk, columns[1]))

@@ -44,11 +44,24 @@ def read_features(uri: str, num_nodes: int) -> Any:
         raise InputError(
             f"{uri}: {matrix.shape[0]} rows but there are {num_nodes} nodes; one row a node is needed"
         )
-    values = matrix.data if scipy.sparse.issparse(matrix) else matrix
+    return as_float32(matrix, uri)
+
+
+def as_float32(matrix: Any, place: str) -> Any:
+    """Returns a matrix [n, F], dense or CSR, as float32.
+
+    Raises:
+        InputError: no column, or a value that is not finite (as float32); `place` begins the message.
+    """
+    if matrix.shape[1] == 0:
+        raise InputError(f"{place}: no feature column; at least one is needed")
+    with np.errstate(over="ignore"):
+        single = matrix.astype(np.float32, copy=False)
+    values = single.data if scipy.sparse.issparse(single) else single
     if not np.isfinite(values).all():
-        row, column = (int(found[0]) for found in _not_finite(matrix))
-        raise InputError(f"{uri}: row {row}, column {column} is not a finite number")
-    return matrix.astype(np.float32)
+        row, column = (int(found[0]) for found in _not_finite(single))
+        raise InputError(f"{place}: row {row}, column {column} is not a finite number (of 32 bits)")
+    return single
 
 
 def _not_finite(matrix: Any) -> Any:

@@ -17,9 +17,12 @@ def tidy(values: pd.Series) -> Array:
     """Returns whole numbers as int64 where every value is one written plainly, else text.
 
     Args:
-        values: no value missing; `007` is text, since its zeros mean something.
+        values: no value missing; `007` is text, since its zeros mean something. Numbers of a column that
+            is typed as fractional, which a missing value makes of whole ones, count as whole.
     """
     if pd.api.types.is_integer_dtype(values.dtype):
+        return values.to_numpy(dtype=np.int64)
+    if pd.api.types.is_float_dtype(values.dtype) and bool((values == np.floor(values)).all()):
         return values.to_numpy(dtype=np.int64)
     text = values.astype(str).to_numpy().astype(str)
     if all(_WHOLE.fullmatch(value) for value in text):

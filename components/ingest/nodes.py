@@ -10,7 +10,7 @@ from .._files import InputError
 from .config import IngestConfig
 from .graph import NO_SPLIT, TEST, TRAIN, VALIDATION, Array
 from .identifiers import tidy
-from .tables import Table
+from .tables import Chunk, Table
 
 SPLIT_WORDS = {
     "train": TRAIN,
@@ -44,6 +44,8 @@ class Nodes:
     """float32 [n, F], or None when they come from elsewhere."""
     feature_names: tuple[str, ...]
     """Name of each feature column."""
+    warnings: tuple[str, ...] = ()
+    """What was read otherwise than it may have been meant."""
 
 
 def read_nodes(config: IngestConfig) -> Nodes:
@@ -58,14 +60,16 @@ def read_nodes(config: IngestConfig) -> Nodes:
     present = table.columns()
     if config.split_column and config.split_column in present:
         named.append(config.split_column)
-    wanted = _feature_columns(table, present, named, config)
-    rows = _read_all(table, [*named, *wanted], named)
+    wanted, notes = _feature_columns(table, present, named, config)
+    rows, features = _read_all(table, named, wanted)
     if rows.empty:
         raise InputError(f"{config.nodes}: no nodes; a header and at least one row are needed")
     ids = _ids(table, rows[config.id_column])
     labels, label_names = _labels(table, rows[config.label_column])
     sites, site_names = _sites(table, rows, config.site_column)
-    split = _split(table, rows, config.split_column) if config.split_column in named[2:] else None
+    has_split = config.split_column in named[2:]
+    split, warnings = _split(rows[config.split_column]) if has_split else (None, ())
+    warnings = (*notes, *warnings)
     return Nodes(
         ids=ids,
         labels=labels,
@@ -73,8 +77,9 @@ def read_nodes(config: IngestConfig) -> Nodes:
         split=split,
         sites=sites,
         site_names=site_names,
-        features=_features(table, rows, wanted) if wanted else None,
+        features=features,
         feature_names=tuple(wanted),
+        warnings=warnings,
     )
 
 
@@ -91,21 +96,49 @@ def name_labels(values: Array) -> tuple[Array, tuple[str, ...]]:
     return numbers.astype(np.int64), tuple(str(name) for name in names)
 
 
-def _feature_columns(table: Table, present: list[str], named: list[str], config: IngestConfig) -> list[str]:
+def _feature_columns(
+    table: Table, present: list[str], named: list[str], config: IngestConfig
+) -> tuple[list[str], tuple[str, ...]]:
+    """Returns the columns to take, and a warning when columns of text, not asked for by name, are left."""
     if config.features:
-        return []
-    wanted = [str(name) for name in config.feature_columns] or [name for name in present if name not in named]
+        return [], ()
+    if config.feature_columns:
+        return [str(name) for name in config.feature_columns], ()
+    others = [name for name in present if name not in named]
+    text = _text_columns(table, others)
+    wanted = [name for name in others if name not in text]
     if not wanted:
+        beside = f" ({', '.join(text)}: text)" if text else ""
         raise InputError(
-            f"{table.uri}: no column is left for features beside {', '.join(named)}; "
+            f"{table.uri}: no column is left for features beside {', '.join(named)}{beside}; "
             "give the option features, or add columns"
         )
-    return wanted
+    if not text:
+        return wanted, ()
+    shown = ", ".join(text[:5]) + (", ..." if len(text) > 5 else "")
+    return wanted, (f"Columns of text were not taken as features: {shown}.",)
 
 
-def _read_all(table: Table, names: list[str], as_text: list[str]) -> pd.DataFrame:
-    chunks = [chunk.rows for chunk in table.chunks(names, as_text=as_text)]
-    return pd.concat(chunks, ignore_index=True) if chunks else pd.DataFrame(columns=names)
+def _text_columns(table: Table, names: list[str]) -> list[str]:
+    """Returns the columns that hold values and not one number, as far as the first chunk shows."""
+    for chunk in table.chunks(names) if names else ():
+        known = {name: chunk.rows[name].dropna() for name in names}
+        return [
+            name
+            for name, column in known.items()
+            if len(column) and bool(pd.to_numeric(column, errors="coerce").isna().all())
+        ]
+    return []
+
+
+def _read_all(table: Table, named: list[str], wanted: list[str]) -> tuple[pd.DataFrame, Array | None]:
+    rows, features = [], []
+    for chunk in table.chunks([*named, *wanted], as_text=named):
+        rows.append(chunk.rows[named].copy())
+        features.append(_features(table, chunk, wanted))
+    if not rows:
+        return pd.DataFrame(columns=named), None
+    return pd.concat(rows, ignore_index=True), np.concatenate(features) if wanted else None
 
 
 def _ids(table: Table, column: pd.Series) -> Array:
@@ -134,16 +167,18 @@ def _labels(table: Table, column: pd.Series) -> tuple[Array, tuple[str, ...]]:
     return labels, names
 
 
-def _split(table: Table, rows: pd.DataFrame, name: str) -> Array:
-    codes = rows[name].map(lambda word: SPLIT_WORDS.get(str(word).strip().lower()), na_action="ignore")
-    codes = codes.where(rows[name].notna(), NO_SPLIT)
-    unknown = np.flatnonzero(codes.isna().to_numpy())
+def _split(column: pd.Series) -> tuple[Array, tuple[str, ...]]:
+    words = [str(word).strip().lower() for word in column.where(column.notna(), "")]
+    codes = pd.Series(words, dtype=object).map(SPLIT_WORDS)
+    unknown = column[codes.isna().to_numpy()]
+    warnings: tuple[str, ...] = ()
     if len(unknown):
-        at = int(unknown[0])
-        raise InputError(
-            f"{table.place(at, name)}: {rows[name].iloc[at]!r}; allowed: train, validation, test, none"
+        shown = ", ".join(repr(str(word)) for word in unknown.unique()[:5])
+        warnings = (
+            f"{len(unknown):,} nodes have a {column.name} other than train, validation, test or none "
+            f"({shown}): they are taken as none.",
         )
-    return codes.to_numpy(dtype=np.int8)
+    return codes.fillna(NO_SPLIT).to_numpy(dtype=np.int8), warnings
 
 
 def _sites(table: Table, rows: pd.DataFrame, name: str) -> tuple[Array | None, tuple[str, ...]]:
@@ -156,16 +191,17 @@ def _sites(table: Table, rows: pd.DataFrame, name: str) -> tuple[Array | None, t
     return numbers.astype(np.int32), tuple(str(each) for each in names)
 
 
-def _features(table: Table, rows: pd.DataFrame, names: list[str]) -> Array:
-    features = np.empty((len(rows), len(names)), dtype=np.float32)
+def _features(table: Table, chunk: Chunk, names: list[str]) -> Array:
+    features = np.empty((len(chunk.rows), len(names)), dtype=np.float32)
     for index, name in enumerate(names):
-        column = rows[name]
-        numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)
-        wrong = np.flatnonzero(~np.isfinite(numbers))
+        column = chunk.rows[name]
+        with np.errstate(over="ignore"):
+            features[:, index] = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)
+        wrong = np.flatnonzero(~np.isfinite(features[:, index]))
         if len(wrong):
             at = int(wrong[0])
-            raise InputError(
-                f"{table.place(at, name)}: {column.iloc[at]!r} is not a finite number; a feature needs one"
-            )
-        features[:, index] = numbers
+            place, value = table.place(chunk.first_row + at, name), column.iloc[at]
+            if bool(pd.api.types.is_scalar(value)) and pd.isna(value):
+                raise InputError(f"{place}: no value; a feature needs a finite number")
+            raise InputError(f"{place}: {str(value)!r} is not a finite number (of 32 bits)")
     return features

@@ -28,7 +28,7 @@ def write_report(graph: Graph, path: Path) -> None:
     report.section("Degrees")
     degrees = np.bincount(graph.edges[1], minlength=graph.num_nodes)
     report.figure(
-        plots.histogram(degrees.tolist(), x_label="in-degree", y_label="nodes", log=True),
+        plots.histogram(degrees, x_label="in-degree", y_label="nodes", log=True),
         f"In-degree of the nodes: mean {degrees.mean():.1f}, median {np.median(degrees):.0f}, "
         f"largest {degrees.max():,}. Both axes are logarithmic.",
     )

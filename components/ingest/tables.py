@@ -3,9 +3,11 @@
 Knows nothing of graphs.
 """
 
+import csv
 import gzip
 import io
 import re
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,8 +20,8 @@ import pandas as pd
 
 from .._files import InputError, local_file, open_uri
 
-CHUNK_ROWS = 1 << 18
-"""Rows read at a time."""
+CHUNK_ROWS = 1 << 17
+"""Rows of two columns read at a time; fewer of wider tables."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -82,12 +84,18 @@ class Table:
             yield from self._parquet(names)
         elif self.format == ".npz":
             arrays = load_npz(self.uri)
+            for name in names:
+                if arrays[name].ndim != 1:
+                    shape = list(arrays[name].shape)
+                    raise InputError(f"{self.uri}: array {name!r} has shape {shape}; [rows] is needed")
             lengths = {name: len(arrays[name]) for name in names}
             if len(set(lengths.values())) > 1:
                 raise InputError(f"{self.uri}: arrays of different length: {lengths}")
-            yield Chunk(first_row=0, rows=pd.DataFrame({name: arrays[name] for name in names}))
+            for first in range(0, max(lengths.values()), _chunk_rows(names)):
+                part = {name: arrays[name][first : first + _chunk_rows(names)] for name in names}
+                yield Chunk(first_row=first, rows=pd.DataFrame(part))
         else:
-            yield from self._csv(names, as_text, CHUNK_ROWS)
+            yield from self._csv(names, as_text, _chunk_rows(self.columns()))
 
     def place(self, row: int, column: str) -> str:
         """Returns `file:line: column` (or the row, where a file has no lines) to begin a complaint with."""
@@ -96,12 +104,17 @@ class Table:
         return f"{self.uri}: row {row}: column {column!r}"
 
     def _line(self, row: int) -> int:
-        seen = -2
+        seen, line = -2, 1
         with self._text() as text:
-            for number, line in enumerate(text, start=1):
-                seen += bool(line.strip())
-                if seen == row:
-                    return number
+            reader = csv.reader(text)
+            try:
+                for record in reader:
+                    seen += any(value.strip() for value in record) or len(record) > 1
+                    if seen == row:
+                        return line
+                    line = reader.line_num + 1
+            except csv.Error:
+                pass
         return row + 2
 
     @contextmanager
@@ -119,6 +132,7 @@ class Table:
                     dtype=cast(Any, {name: str for name in as_text}),
                     chunksize=size,
                     keep_default_na=False,
+                    skipinitialspace=True,
                     na_values=[""],
                 )
                 for rows in reader:
@@ -132,16 +146,20 @@ class Table:
             raise InputError(_parse_complaint(self.uri, str(error))) from error
         except UnicodeDecodeError as error:
             raise InputError(f"{self.uri}: not UTF-8 text ({error.reason} at byte {error.start})") from error
-        except (gzip.BadGzipFile, EOFError) as error:
+        except (gzip.BadGzipFile, zlib.error, EOFError) as error:
             raise InputError(f"{self.uri}: not a whole gzip file ({error})") from error
 
     def _parquet(self, names: Sequence[str]) -> Iterator[Chunk]:
         first_row = 0
         with _parquet(self.uri) as file:
-            for batch in file.iter_batches(batch_size=CHUNK_ROWS, columns=list(names)):
+            for batch in file.iter_batches(batch_size=_chunk_rows(names), columns=list(names)):
                 rows = batch.to_pandas()
                 yield Chunk(first_row=first_row, rows=rows)
                 first_row += len(rows)
+
+
+def _chunk_rows(names: Sequence[str]) -> int:
+    return max(1024, 2 * CHUNK_ROWS // max(2, len(names)))
 
 
 def suffix(uri: str) -> str:
@@ -178,15 +196,18 @@ def _parquet(uri: str) -> Iterator[Any]:
 
     with local_file(uri) as path:
         try:
-            file = pyarrow.parquet.ParquetFile(path)
-        except pyarrow.ArrowInvalid as error:
-            raise InputError(f"{uri}: not a Parquet file ({str(error).splitlines()[0]})") from error
-        with file:
-            yield file
+            with pyarrow.parquet.ParquetFile(path) as file:
+                yield file
+        except (pyarrow.ArrowException, OSError) as error:
+            raise InputError(
+                f"{uri}: not a Parquet file, or a damaged one ({str(error).splitlines()[0]})"
+            ) from error
 
 
 def _parse_complaint(uri: str, text: str) -> str:
     found = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", text)
     if found:
         return f"{uri}:{found[2]}: {found[3]} values, the header names {found[1]} columns"
+    if "EOF inside string" in text:
+        return f"{uri}: a quote is opened and never closed"
     return f"{uri}: {' '.join(text.split())}"

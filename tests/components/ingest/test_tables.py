@@ -102,6 +102,70 @@ def test_every_format_gives_the_same_graph(tables: Path, write) -> None:
     assert same(read(tables), read(tables, **write(tables)))
 
 
+def test_words_that_name_no_split_are_none_and_said(tables: Path) -> None:
+    (tables / "nodes.csv").write_text(NODES.replace("val", "holdout").replace("train", " Train"))
+    graph = read(tables)
+    assert graph.split.tolist() == [TRAIN, 0, TEST, 0]
+    assert any("1 nodes have a split other than" in line and "'holdout'" in line for line in graph.warnings)
+
+
+def test_whole_numbers_that_a_missing_value_made_fractional_stay_whole(tables: Path) -> None:
+    frame = {"id": [0, 1, 2], "label": [10, 9, None], "x": [1.0, 2.0, 3.0], "split": ["train", None, None]}
+    pd.DataFrame(frame).to_parquet(tables / "nodes.parquet")
+    pd.DataFrame({"src": [0, 1], "dst": [1, 2]}).to_parquet(tables / "edges.parquet")
+    graph = read(tables, nodes="nodes.parquet", edges="edges.parquet")
+    assert graph.label_names == ("9", "10")
+    assert graph.labels.tolist() == [1, 0, -1]
+    assert graph.split.tolist() == [TRAIN, 0, 0]
+
+
+def test_a_damaged_file_is_named(tables: Path) -> None:
+    _parquet(tables)
+    _gzip(tables)
+    for name in ("nodes.parquet", "nodes.csv.gz"):
+        whole = (tables / name).read_bytes()
+        middle = len(whole) // 2 if name.endswith("gz") else 12
+        for damaged in (whole[:middle], whole[:middle] + b"\xff" * 12 + whole[middle + 12 :]):
+            (tables / name).write_bytes(damaged)
+            with pytest.raises(InputError, match=name):
+                read(tables, nodes=name)
+
+
+NPZ = {"edge_index": [[0, 1], [1, 2]], "x": np.eye(3), "y": [0, 1, 0], "train_mask": [True, True, False]}
+
+
+def test_an_npz_holds_all(tmp_path: Path) -> None:
+    np.savez(tmp_path / "g.npz", **NPZ)
+    for nodes, edges in (("g.npz", ""), ("", "g.npz"), ("g.npz", "g.npz")):
+        graph = read(tmp_path, nodes=nodes, edges=edges)
+        assert graph.edges.T.tolist() == [[0, 1], [1, 2], [1, 0], [2, 1]]
+        assert graph.split.tolist() == [TRAIN, TRAIN, 0]
+        assert graph.label_names == ("0", "1")
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"edge_index": [[0, 1], [1, 3]]}, "edge 1 joins [1, 3] but there are 3 nodes"),
+        ({"edge_index": [[0, 1, 2]]}, "edge_index has shape [1, 3]"),
+        ({"edge_index": [[0.5], [1]]}, "edge_index has type float64; whole numbers"),
+        ({"x": np.ones((2, 2))}, "x has shape [2, 2]; [3, features] is needed"),
+        ({"x": np.full((3, 1), np.nan)}, "x: row 0, column 0 is not a finite number"),
+        ({"x": np.ones((3, 0))}, "x: no feature column"),
+        ({"y": [0.5, 1, 0]}, "y has type float64; whole numbers or strings"),
+        ({"y": np.ones((3, 2))}, "y has shape [3, 2]; [3] is needed"),
+        ({"y": [-1, -1, -1]}, "no node has a label"),
+        ({"edge_index": [[1], [1]]}, "no edges between different nodes"),
+        ({"train_mask": [True]}, "train_mask has shape [1]; [3] is needed"),
+    ],
+)
+def test_a_wrong_whole_graph_is_named(tmp_path: Path, changed: dict[str, object], message: str) -> None:
+    np.savez(tmp_path / "g.npz", **{**NPZ, **changed})
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, nodes="g.npz", edges="")
+    assert message in str(caught.value)
+
+
 def test_a_dgl_file_holds_all(tmp_path: Path) -> None:
     import dgl
     import torch
@@ -113,6 +177,7 @@ def test_a_dgl_file_holds_all(tmp_path: Path) -> None:
     graph.ndata["test_mask"] = torch.tensor([False, False, True])
     dgl.save_graphs(str(tmp_path / "g.bin"), [graph])
     read_back = read(tmp_path, nodes="", edges="g.bin")
+    assert same(read_back, read(tmp_path, nodes="g.bin", edges=""))
     assert read_back.num_edges == 6
     assert read_back.split.tolist() == [TRAIN, TRAIN, TEST]
     assert any("no validation" in warning for warning in read_back.warnings)
@@ -200,13 +265,20 @@ WRONG: dict[str, tuple[dict[str, str], dict[str, object], str]] = {
         {},
         "nodes.csv:4: column 'y': 'tall' is not",
     ),
+    "feature too large": ({"nodes.csv": NODES.replace("1,1", "1e39,1")}, {}, "nodes.csv:4: column 'x': '1e"),
+    "short row": ({"nodes.csv": "id,label,x\na,1,1\nb,2\n"}, {}, "nodes.csv:3: column 'x': no value"),
+    "after a quoted line end": (
+        {"nodes.csv": 'id,label,x\na,"1\n2",1\nb,2,tall\n'},
+        {},
+        "nodes.csv:4: column 'x': 'tall' is not",
+    ),
+    "open quote": ({"nodes.csv": 'id,label,x\na,"1,1\nb,2,1\n'}, {}, "a quote is opened and never closed"),
+    "no nodes": ({}, {"nodes": ""}, "nodes is empty; give a URI of the nodes"),
+    "no edges named": ({}, {"edges": ""}, "edges is empty; give a URI of the edges"),
+    "not DGL": ({"edges.bin": "src,dst\n"}, {"edges": "edges.bin"}, "not a file that dgl.save_graphs wrote"),
+    "DGL and edges": ({}, {"nodes": "nodes.dgl"}, "allowed: '', since"),
     "feature is infinite": ({"nodes.csv": NODES.replace("1,1", "inf,1")}, {}, "nodes.csv:4: column 'x'"),
     "feature is missing": ({"nodes.csv": NODES.replace("0,1", ",1")}, {}, "nodes.csv:3: column 'x'"),
-    "wrong split": (
-        {"nodes.csv": NODES.replace("val", "holdout")},
-        {},
-        "nodes.csv:3: column 'split': 'holdout'",
-    ),
     "split without label": (
         {"nodes.csv": NODES.replace("none", "train")},
         {},
@@ -277,7 +349,10 @@ def test_a_sparse_feature_that_is_not_finite_is_named(tables: Path) -> None:
         ),
         ({"self_loops": "drop"}, "self_loops is 'drop'; allowed: remove, keep"),
         ({"seed": -1}, "seed is -1; allowed: 0 or more"),
-        ({"nodes": "nodes.csv"}, "edges is empty"),
+        ({"features": "f.npy"}, "features is given without edges"),
+        ({"label_column": "id"}, "label_column is 'id'; allowed: a column that id_column does not name"),
+        ({"feature_columns": ["x", "x"]}, "feature_columns is 'x'; allowed: a column that feature_columns"),
+        ({"source_column": "dst"}, "destination_column is 'dst'; allowed: another than source_column"),
     ],
 )
 def test_wrong_options_name_what_is_allowed(options: dict[str, object], message: str) -> None:
