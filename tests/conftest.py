@@ -1,6 +1,7 @@
 """Options and fixtures of all tests."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-goldens", action="store_true", help="write the golden files from the code, then compare"
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # A shell that starts the tests in the background ignores interrupts, and so would all that they start.
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
