@@ -38,7 +38,7 @@ class TrainingConfig:
     epochs: int = 200
     """Most passes over the training nodes."""
     patience: int = 30
-    """Epochs without a better validation result after which training stops; 0 never stops early."""
+    """Epochs without progress (validation accuracy up or loss down by a tenth) before stopping; 0: never."""
     eval_every: int = 1
     """Epochs between two validations."""
     batch_size: int = 1024
