@@ -28,7 +28,7 @@ th, td {{ text-align: left; padding: .3rem .9rem .3rem 0; border-bottom: 1px sol
 th {{ color: {MUTED}; font-weight: 600; font-size: .85rem; }}
 td.number, th.number {{ text-align: right; }}
 figure {{ margin: 1.2rem 0; }}
-figure svg {{ max-width: 100%; height: auto; display: block; }}
+figure svg {{ width: 100%; height: auto; display: block; }}
 figcaption {{ color: {MUTED}; font-size: .88rem; margin-top: .2rem; }}
 nav {{ max-width: 60rem; margin: 1.5rem auto 0; padding: 0 2rem; }}
 nav a {{ color: {SERIES[0]}; margin-right: 1.2rem; }}

@@ -22,6 +22,8 @@ from .._files import InputError, local_file, open_uri
 
 CHUNK_ROWS = 1 << 17
 """Rows of two columns read at a time; fewer of wider tables."""
+_BUFFER_BYTES = 1 << 16
+"""Bytes of a Parquet column read ahead; else whole columns of a row group are held."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -196,7 +198,7 @@ def _parquet(uri: str) -> Iterator[Any]:
 
     with local_file(uri) as path:
         try:
-            with pyarrow.parquet.ParquetFile(path) as file:
+            with pyarrow.parquet.ParquetFile(path, buffer_size=_BUFFER_BYTES) as file:
                 yield file
         except (pyarrow.ArrowException, OSError) as error:
             raise InputError(
