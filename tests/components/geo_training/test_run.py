@@ -52,7 +52,7 @@ def test_metrics_tell_all_sites_and_each_alone(trained):
     }  # fmt: skip
     assert all(np.isfinite(value) for value in result.metrics.values())
     assert result.metrics["epochs_run"] == 6
-    assert result.metrics["test_accuracy"] > 0.5
+    assert result.metrics["test_accuracy"] > 0.4, "after six epochs; chance is a third"
     assert int(result.confusion.sum()) == NUM_TEST
 
 
