@@ -15,6 +15,8 @@ TESTS = Path(__file__).parents[1]
 SHARED_MEMORY = Path("/dev/shm")
 ENDS_WITHIN_S = 15.0
 """How soon a step must have ended after one of its processes was killed."""
+JOB_ENDS_WITHIN_S = 5.0
+"""How soon all that a step started must have ended after the step was told to end, or killed."""
 NAME_LIMIT = 15
 """Characters of a process's name that the kernel keeps; replicas keep their last."""
 
@@ -89,11 +91,16 @@ class RunningStep:
         assert any("epoch 2 " in line for line in self.process.stdout), "it ended before the second epoch"
         self.processes = Processes(self.process.pid)
 
-    def end(self, how: signal.Signals, *, within_s: float) -> int:
-        """Sends a signal to the step alone and returns its exit status; nothing of it may be left."""
+    def end(self, how: signal.Signals) -> int:
+        """Sends a signal to the step alone and returns its exit status; nothing of it may be left.
+
+        All that it started must be gone within `JOB_ENDS_WITHIN_S`. Its own interpreter then takes more than
+        a second of CPU to unload torch and DGL, and a multiple of that in time where the machine is busy.
+        """
         try:
             self.process.send_signal(how)
-            status = self.process.wait(within_s)
+            wait_until(lambda: not self.processes.alive(), "the job to end", JOB_ENDS_WITHIN_S)
+            status = self.process.wait(ENDS_WITHIN_S)
             self.processes.assert_nothing_left()
         finally:
             self.process.kill()
@@ -101,11 +108,11 @@ class RunningStep:
         return status
 
 
-def wait_until(condition: Callable[[], bool], what: str) -> None:
-    """Waits at most 10 s."""
-    deadline = time.monotonic() + 10
+def wait_until(condition: Callable[[], bool], what: str, within_s: float = 10.0) -> None:
+    """Waits until a condition holds; fails when it takes longer than `within_s`."""
+    deadline = time.monotonic() + within_s
     while not condition():
-        assert time.monotonic() < deadline, f"waited 10 s for {what}"
+        assert time.monotonic() < deadline, f"waited {within_s:g} s for {what}"
         time.sleep(0.02)
 
 
