@@ -27,7 +27,7 @@ class GeoTrainingConfig:
     """Folder or `.py` file (path or URI) with the module of `entry_point`; it is executed, so trust it."""
     model_options: Mapping[str, Any] = field(default_factory=dict)
     """Further options of the model: `input_dropout`, `num_heads` of `gat`, or those of your own `build`."""
-    hidden_size: int = 64
+    hidden_size: int = 128
     """Width of the inner layers."""
     num_layers: int = 2
     """Layers, each one hop of neighbours."""

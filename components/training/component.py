@@ -19,7 +19,7 @@ def train_gnn(
     entry_point: str = "",
     user_code: str = "",
     model_options: dict[str, Any] = {},
-    hidden_size: int = 64,
+    hidden_size: int = 128,
     num_layers: int = 2,
     dropout: float = 0.5,
     learning_rate: float = 0.01,

@@ -37,7 +37,7 @@ def make_single_site(*, retries: int = 1, timeout_s: int = 24 * HOUR_S) -> Any:
         num_parts: int = 2,
         partition_method: str = "metis",
         architecture: str = "sage",
-        hidden_size: int = 64,
+        hidden_size: int = 128,
         num_layers: int = 2,
         dropout: float = 0.5,
         epochs: int = 200,
