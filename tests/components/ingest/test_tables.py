@@ -51,6 +51,20 @@ def test_names_and_numbers(tables: Path) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_columns_of_text_are_not_features_unless_named(tables: Path, form: str) -> None:
+    rows = pd.read_csv(tables / "nodes.csv", keep_default_na=False).assign(town=["Rome", "", "Oslo", "Oslo"])
+    if form == "csv":
+        rows.to_csv(tables / "towns.csv", index=False)
+    else:
+        rows.to_parquet(tables / "towns.parquet")
+    graph = read(tables, nodes=f"towns.{form}")
+    assert graph.feature_names == ("x", "y")
+    assert "Columns of text were not taken as features: town." in graph.warnings
+    with pytest.raises(InputError, match="column 'town': 'Rome' is not a finite number"):
+        read(tables, nodes=f"towns.{form}", feature_columns=["x", "town"])
+
+
 def _gzip(folder: Path) -> dict[str, str]:
     for name in ("nodes", "edges"):
         (folder / f"{name}.csv.gz").write_bytes(gzip.compress((folder / f"{name}.csv").read_bytes()))
