@@ -9,7 +9,7 @@ from typing import Any
 import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 
 from .style import GRID, INK, MUTED, SERIES
 
@@ -57,6 +57,9 @@ def lines(
             marker = "o" if len(x) == 1 else None
             axes.plot(x, y, color=SERIES[index % len(SERIES)], label=name, linewidth=1.8, marker=marker)
         axes.set(xlabel=x_label, ylabel=y_label)
+        if all(float(value).is_integer() for x, _ in series.values() for value in x):
+            whole = MaxNLocator("auto", integer=True, min_n_ticks=1)  # there is no epoch 1.25
+            axes.xaxis.set_major_locator(whole)
         if log_y:
             axes.set_yscale("log")
         if len(series) > 1:

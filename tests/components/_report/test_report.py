@@ -25,6 +25,12 @@ FIGURES = {
 }
 
 
+@pytest.mark.parametrize("epochs", [[1], [1, 2], [1, 2, 3]])
+def test_whole_numbers_have_no_ticks_between_them(epochs: list[int]) -> None:
+    figure = plots.lines({"loss": (epochs, [0.5] * len(epochs))}, x_label="epoch", y_label="loss")
+    assert len(re.findall(r'id="\w+-xtick_\d+"', figure)) == len(epochs)
+
+
 class _Checker(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
