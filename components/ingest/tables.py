@@ -166,7 +166,8 @@ def _chunk_rows(names: Sequence[str]) -> int:
 
 def suffix(uri: str) -> str:
     """Returns the ending that tells the format, such as `.csv.gz`."""
-    name = PurePosixPath(urlsplit(uri).path or uri).name.lower()
+    path = urlsplit(uri).path if "://" in uri else uri  # in a plain path # and ? are letters like others
+    name = PurePosixPath(path).name.lower()
     return ".csv.gz" if name.endswith(".csv.gz") else PurePosixPath(name).suffix
 
 

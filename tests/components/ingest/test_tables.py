@@ -51,6 +51,14 @@ def test_names_and_numbers(tables: Path) -> None:
     ]  # fmt: skip
 
 
+def test_a_path_may_hold_any_letter(tables: Path) -> None:
+    folder = tables / "50% ü #1 ?"
+    folder.mkdir()
+    for name in ("nodes.csv", "edges.csv"):
+        (tables / name).rename(folder / name)
+    assert read(folder).node_ids.tolist() == ["a", "b", "c", "d"]
+
+
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_columns_of_text_are_not_features_unless_named(tables: Path, form: str) -> None:
     rows = pd.read_csv(tables / "nodes.csv", keep_default_na=False).assign(town=["Rome", "", "Oslo", "Oslo"])
