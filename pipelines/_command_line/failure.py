@@ -1,5 +1,6 @@
 """Why a run failed, in one line."""
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -26,13 +27,18 @@ def describe_failure(pipeline_root: Path, seconds: Mapping[str, float], log: Pat
     lines = [line.strip() for line in log.read_text(encoding="utf-8").splitlines()]
     told = [line for line in lines if line.partition(":")[0].endswith(("Error", "Exception"))]
     why = told[-1] if told else "it did not say why"
-    return f"{step} failed: {_one_line(why)}; see {log}"
+    return f"{step} failed: {_without_module(_one_line(why))}; see {log}"
 
 
 def _with_last_line(cause: str, last_lines: Sequence[str]) -> str:
-    said = [line.strip() for line in last_lines if line.strip()]
+    said = [_without_module(line.strip()) for line in last_lines if line.strip()]
     text = _one_line(cause)
     return f"{text}; it last printed: {said[-1]}" if said and said[-1] not in text else text
+
+
+def _without_module(line: str) -> str:
+    """Returns the last line of a traceback with the error's bare name: `ValueError: no`."""
+    return re.sub(r"^(?:\w+\.)+(?=\w+(?:Error|Exception)\b)", "", line)
 
 
 def _one_line(text: str) -> str:

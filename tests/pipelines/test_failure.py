@@ -1,0 +1,34 @@
+"""The one line that says why a run failed."""
+
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from geokfp.components._launch import ProcessFailed, failure_recorded
+from geokfp.pipelines._command_line.failure import describe_failure
+
+
+@pytest.mark.parametrize(
+    ("cause", "last_line", "told"),
+    [
+        ("ValueError: no", "a.b_c.ValueError: no", "ValueError: no"),
+        ("ended with status 1", "a.ValueError: no", "ended with status 1; it last printed: ValueError: no"),
+        ("ended with status 1", "see a.b for more", "ended with status 1; it last printed: see a.b for more"),
+    ],
+)
+def test_a_cause_is_told_once_and_without_modules(
+    tmp_path: Path, cause: str, last_line: str, told: str
+) -> None:
+    step = tmp_path / "run" / "train"
+    step.mkdir(parents=True)
+    with suppress(ProcessFailed), failure_recorded("train_gnn", beside=step / "model"):
+        raise ProcessFailed("site-0/trainer-0", cause, (last_line,))
+    told_now = describe_failure(tmp_path, {"train_gnn": 1.0}, tmp_path / "log.txt")
+    assert told_now == f"train_gnn (site-0/trainer-0) failed: {told}"
+
+
+def test_an_error_that_no_step_recorded_is_found_in_the_log(tmp_path: Path) -> None:
+    log = tmp_path / "log.txt"
+    log.write_text("Traceback (most recent call last):\n    a.errors.InputError: batch_size 0: too few\n")
+    told = describe_failure(tmp_path, {"train_gnn": 1.0}, log)
+    assert told == f"train_gnn failed: InputError: batch_size 0: too few; see {log}"
