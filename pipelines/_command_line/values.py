@@ -3,6 +3,7 @@
 Knows nothing of what a parameter means.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
@@ -21,6 +22,7 @@ _ALLOWED = {
     "list": "a list such as [10, 5]",
     "dict": "a mapping such as {heads: 4}",
 }
+_EXPONENT = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+")
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -106,6 +108,8 @@ def _check(parameter: Parameter, value: Any, where: str) -> Any:
         "list": list,
         "dict": dict,
     }
+    if parameter.type == "float" and isinstance(value, str) and _EXPONENT.fullmatch(value):
+        value = float(value)  # PyYAML follows YAML 1.1, where 1e-3 is text
     is_flag = isinstance(value, bool) and parameter.type != "bool"  # bool is an int to isinstance
     if is_flag or not isinstance(value, types[parameter.type]):
         raise _wrong(parameter, value, where)

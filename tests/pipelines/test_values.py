@@ -50,6 +50,12 @@ def test_a_typed_value_takes_the_parameters_type(assignment: str, value: object)
     assert type(got) is type(value)
 
 
+@pytest.mark.parametrize("written", ["1e-3", "1.e-3", "+1E-3", "0.001"])
+def test_a_number_of_a_file_may_have_an_exponent(tmp_path: Path, written: str) -> None:
+    (tmp_path / "p.yaml").write_text(f"rate: {written}\n")
+    assert collect(package(), [], tmp_path / "p.yaml") == {"rate": 0.001}
+
+
 @pytest.mark.parametrize(
     ("assignment", "named"),
     [
