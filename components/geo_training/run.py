@@ -34,7 +34,7 @@ from ..training.worker import BEST, HISTORY
 from .config import GeoTrainingConfig
 from .job import GeoJob
 from .summary import Alone, Classes, Links, write_report
-from .topology import ROOT, Topology, read
+from .topology import ROOT, read
 
 TRAINER = "geokfp.components.geo_training.worker:main"
 NODE = "geokfp.components.geo_training.server:main"
@@ -133,7 +133,7 @@ def _plan(config: GeoTrainingConfig, parts: Partitions, start: TrainedGnn | None
 
 def _train(job: GeoJob, parts: Partitions) -> None:
     job_path = str(job.write())
-    roles = [_nodes(job.topology, job_path)]
+    roles = [_nodes(job, job_path)]
     for site in parts.sites:
         roles += site_roles(
             site,
@@ -158,9 +158,12 @@ def _train(job: GeoJob, parts: Partitions) -> None:
     )
 
 
-def _nodes(topology: Topology, job_path: str) -> Role:
-    names = (ROOT, *(site.name for site in topology.sites))
-    replicas = [Replica(name=f"{name}/aggregator", arguments=(name, job_path)) for name in names]
+def _nodes(job: GeoJob, job_path: str) -> Role:
+    # Named by folder, as the trainers are: a site's own name may hold anything.
+    names = {ROOT: ROOT, **{site.name: job.folders[site.name] for site in job.topology.sites}}
+    replicas = [
+        Replica(name=f"{shown}/aggregator", arguments=(name, job_path)) for name, shown in names.items()
+    ]
     return Role(name="aggregator", target=NODE, replicas=tuple(replicas), preload=PRELOAD)
 
 

@@ -1,5 +1,6 @@
 """The whole step with real processes on a small graph: what it leaves, how it ends when a process dies."""
 
+import dataclasses
 import json
 import signal
 import threading
@@ -92,6 +93,16 @@ def test_the_report_shows_links_and_each_site_alone(trained):
     page = outputs.report.read_text(encoding="utf-8")
     for text in ("site-0 alone", "site-1 to root", "site-0/trainer-1 to site-0", "all sites"):
         assert text in page
+
+
+def test_a_site_may_have_any_name(tmp_path):
+    nodes = communities(60, num_train=30)
+    sites = {"site_names": ("New York", "東京"), "sites": (np.arange(60) % 2).astype(np.int32)}
+    named = dataclasses.replace(nodes, **sites)
+    parts = partitioned(named, tmp_path / "p", num_sites=2, num_parts=1, partition_method="attribute")
+    config = GeoTrainingConfig(epochs=1, hidden_size=4)
+    metrics = run(config, parts, None, outputs_in(tmp_path)).metrics
+    assert {"alone_test_accuracy_New York", "alone_test_accuracy_東京"} < set(metrics)
 
 
 def test_it_starts_from_a_trained_model_and_takes_its_architecture(partitions, trained, tmp_path):
