@@ -3,6 +3,7 @@
 import io
 import re
 import uuid
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -14,7 +15,8 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 from .style import GRID, INK, MUTED, SERIES
 
 _SETTINGS = {
-    "svg.fonttype": "path",
+    # As text, so that the reader's browser draws names of any script.
+    "svg.fonttype": "none",
     "font.family": "DejaVu Sans",
     "font.size": 10,
     "text.color": INK,
@@ -151,7 +153,8 @@ def _legend(axes: Any) -> None:
 
 
 def _svg(draw: Callable[[Any], None], height: float) -> str:
-    with matplotlib.rc_context(_SETTINGS):
+    with matplotlib.rc_context(_SETTINGS), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=r"Glyph .* missing from font")
         figure = Figure(figsize=(8, height), layout="constrained")
         draw(figure.subplots())
         target = io.StringIO()

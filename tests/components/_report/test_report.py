@@ -70,6 +70,12 @@ def test_a_page_is_self_contained_and_escapes(tmp_path: Path) -> None:
     assert re.search(r'<td class="number">2,000</td>', page)
 
 
+def test_names_of_any_script_stay_text() -> None:
+    svg = plots.bars(["東京", "São Paulo"], [1, 2], y_label="nodes")
+    assert "東京" in svg
+    assert "São Paulo" in svg
+
+
 def test_no_warnings_make_no_box() -> None:
     assert "<ul" not in Report("x").warnings([]).to_html()
 
