@@ -1,5 +1,6 @@
 """What can be chosen about a training at one site."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -68,7 +69,7 @@ class TrainingConfig:
         for name in ("patience", "num_samplers", "seed", "weight_decay"):
             _check(name, getattr(self, name), getattr(self, name) >= 0, "at least 0")
         _check("dropout", self.dropout, 0 <= self.dropout < 1, "at least 0 and below 1")
-        _check("learning_rate", self.learning_rate, self.learning_rate > 0, "above 0")
+        _check("learning_rate", self.learning_rate, 0 < self.learning_rate < math.inf, "above 0 and finite")
         fits = len(self.fan_outs) in (0, 1, self.num_layers) and all(value >= 1 for value in self.fan_outs)
         allowed = f"no number, one, or num_layers ({self.num_layers}) of them, each at least 1"
         _check("fan_outs", list(self.fan_outs), fits, allowed)
