@@ -41,7 +41,7 @@ def outputs_in(folder: Path) -> Outputs:
 @pytest.fixture(scope="module")
 def trained(partitions, tmp_path_factory):
     outputs = outputs_in(tmp_path_factory.mktemp("trained"))
-    config = GeoTrainingConfig(epochs=6, hidden_size=8, batch_size=16, model_options={"input_dropout": 0.0})
+    config = GeoTrainingConfig(epochs=6, hidden_size=8, batch_size=16, learning_rate=0.05, model_options={"input_dropout": 0.0})
     return run(config, partitions, None, outputs), outputs
 
 
@@ -53,7 +53,7 @@ def test_metrics_tell_all_sites_and_each_alone(trained):
     }  # fmt: skip
     assert all(np.isfinite(value) for value in result.metrics.values())
     assert result.metrics["epochs_run"] == 6
-    assert result.metrics["test_accuracy"] > 0.4, "after six epochs; chance is a third"
+    assert result.metrics["test_accuracy"] > 0.5
     assert int(result.confusion.sum()) == NUM_TEST
 
 

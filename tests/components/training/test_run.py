@@ -88,7 +88,7 @@ def test_own_model_and_its_code_travel_with_the_artifact(graph, partitions, tmp_
         "    return Own(num_features, width, num_classes)\n"
     )
     config = TrainingConfig(
-        entry_point="own_model_of_test:build", user_code=str(code), model_options={"width": 16.0}, epochs=20
+        entry_point="own_model_of_test:build", user_code=str(code), model_options={"width": 16.0}, epochs=60
     )
     out = outputs(tmp_path)
     result = run(config, partitions, out)
