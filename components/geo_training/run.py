@@ -7,18 +7,16 @@ and report.
 import json
 import shutil
 import uuid
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .._files import InputError
 from .._launch import Job, Replica, Role, failure_recorded, free_ports, progress, run_job
 from ..partition.partitions import Partitions, read_partitions
 from ..training.outcome import (
-    Roc,
     accuracies,
     confusion,
     judged_split,
@@ -26,7 +24,7 @@ from ..training.outcome import (
     roc,
     write_predictions,
 )
-from ..training.run import model_source
+from ..training.run import Outputs, Result, model_source
 from ..training.shared_memory import check_shared_memory
 from ..training.site import PRELOAD, shared_memory_prefix, site_roles
 from ..training.trained_gnn import ModelSource, TrainedGnn, read_trained_gnn, write_trained_gnn
@@ -36,34 +34,10 @@ from .job import GeoJob
 from .summary import Alone, Classes, Links, write_report
 from .topology import ROOT, read
 
+__all__ = ["Outputs", "Result", "run"]
+
 TRAINER = "geokfp.components.geo_training.worker:main"
 NODE = "geokfp.components.geo_training.server:main"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Outputs:
-    """Where the step's artifacts go."""
-
-    model: Path
-    """Folder of the trained GNN."""
-    predictions: Path
-    """Folder of the predictions."""
-    report: Path
-    """The HTML report."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Result:
-    """What a training gave, for the component to log."""
-
-    metrics: dict[str, float]
-    """Finite values by name."""
-    label_names: tuple[str, ...]
-    """Name of each class."""
-    confusion: npt.NDArray[np.int64]
-    """Nodes of each class (row) by predicted class (column), of all sites."""
-    roc: Roc | None
-    """ROC curve of the same nodes."""
 
 
 def run(config: GeoTrainingConfig, partitions: Path, trained: Path | None, outputs: Outputs) -> Result:

@@ -11,15 +11,16 @@ ARCHITECTURES = ("sage", "gcn", "gat")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class TrainingConfig:
-    """How a GNN is trained for node classification.
+class LearningConfig:
+    """How a GNN is learned, at one site or over several.
 
     Raises:
         InputError: a value that is not allowed; the message names the option, the value and what is.
     """
 
     architecture: str = "sage"
-    """`sage` (GraphSAGE, mean aggregator), `gcn` or `gat`; not used when `entry_point` is given."""
+    """`sage` (GraphSAGE, mean aggregator), `gcn` or `gat`; not used with `entry_point`, nor where a trained
+    model is started from."""
     entry_point: str = ""
     """`module:function` of your own model, called as `build(num_features, num_classes, **model_options)`."""
     user_code: str = ""
@@ -46,8 +47,6 @@ class TrainingConfig:
     """Training nodes a worker takes in one step."""
     fan_outs: Sequence[int] = field(default_factory=lambda: [10])
     """Neighbours sampled per layer, outermost first; one number for all layers; empty = all neighbours."""
-    site: str = ""
-    """Site to train at, by name or folder (`site-0` is the first); empty is the only one."""
     num_samplers: int = 0
     """Processes per worker that sample ahead; 0 samples in the worker itself."""
     seed: int = 0
@@ -87,6 +86,18 @@ class TrainingConfig:
         if self.entry_point:
             return own
         return {"hidden_size": self.hidden_size, "dropout": self.dropout, **own}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrainingConfig(LearningConfig):
+    """How a GNN is trained for node classification.
+
+    Raises:
+        InputError: a value that is not allowed; the message names the option, the value and what is.
+    """
+
+    site: str = ""
+    """Site to train at, by name or folder (`site-0` is the first); empty is the only one."""
 
 
 def _check(option: str, value: object, is_allowed: bool, allowed: str) -> None:
