@@ -41,7 +41,9 @@ def outputs_in(folder: Path) -> Outputs:
 @pytest.fixture(scope="module")
 def trained(partitions, tmp_path_factory):
     outputs = outputs_in(tmp_path_factory.mktemp("trained"))
-    config = GeoTrainingConfig(epochs=6, hidden_size=8, batch_size=16, learning_rate=0.05, model_options={"input_dropout": 0.0})
+    config = GeoTrainingConfig(
+        epochs=6, hidden_size=8, batch_size=16, learning_rate=0.05, model_options={"input_dropout": 0.0}
+    )
     return run(config, partitions, None, outputs), outputs
 
 
