@@ -13,8 +13,9 @@ from torch import nn
 
 from .._launch import progress
 from ..training.config import TrainingConfig
+from ..training.epochs import EpochRow
 from ..training.evaluate import infer
-from ..training.loop import EpochRow, Hooks, fit
+from ..training.loop import Hooks, fit
 from ..training.models import Stack
 from ..training.site_view import SiteView, open_site
 from ..training.trained_gnn import load_weights

@@ -30,6 +30,7 @@ def train_gnn(
     batch_size: int = 1024,
     fan_outs: list[int] = [10],
     site: str = "",
+    checkpoint_folder: str = "",
     num_samplers: int = 0,
     seed: int = 0,
     timeout_s: int = 86400,
@@ -66,6 +67,8 @@ def train_gnn(
         fan_outs: Neighbours sampled per layer, outermost first; one number for all layers; empty is all
             neighbours.
         site: Site to train at, by name or folder (site-0 is the first); empty is the only one.
+        checkpoint_folder: Folder where the state after each epoch is kept, to go on from if the training
+            is ended; on a volume that outlives the step's pod. Empty is beside the model.
         num_samplers: Processes per worker that sample ahead; 0 samples in the worker itself.
         seed: Seed of weights, order, dropout and sampling.
         timeout_s: Seconds after which the whole training is ended as failed.
@@ -91,6 +94,7 @@ def train_gnn(
         batch_size=batch_size,
         fan_outs=fan_outs,
         site=site,
+        checkpoint_folder=checkpoint_folder,
         num_samplers=num_samplers,
         seed=seed,
         timeout_s=timeout_s,

@@ -98,6 +98,9 @@ class TrainingConfig(LearningConfig):
 
     site: str = ""
     """Site to train at, by name or folder (`site-0` is the first); empty is the only one."""
+    checkpoint_folder: str = ""
+    """Folder where the state after each epoch is kept, to go on from if the training is ended; on a volume
+    that outlives the step's pod. Empty: beside the model."""
 
 
 def _check(option: str, value: object, is_allowed: bool, allowed: str) -> None:

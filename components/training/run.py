@@ -16,6 +16,7 @@ import numpy.typing as npt
 from .._files import InputError
 from .._launch import Job, failure_recorded, free_ports, progress, run_job
 from ..partition.partitions import Partitions, SitePartitions, read_partitions
+from .checkpoint import forget, last_epoch, training_digest
 from .config import TrainingConfig
 from .outcome import (
     Outcome,
@@ -80,13 +81,17 @@ def run(config: TrainingConfig, partitions: Path, outputs: Outputs) -> Result:
         site = _chosen_site(parts, config.site)
         check_shared_memory([site], config.num_samplers)
         work = outputs.model.with_name(f"{outputs.model.name}-work")
+        beside = work.with_name(f"{outputs.model.name}-checkpoints")
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir(parents=True)
         source = model_source(config, parts, work)
-        _train(config, site, source, work)
+        checkpoints = Path(config.checkpoint_folder or beside) / training_digest(config, source, partitions)
+        _train(config, site, source, work, checkpoints)
         outcome = read_outcome(work, site=site.name, num_parts=site.num_parts, node_ids=site.node_ids())
         result = _write(config, parts, source, [outcome], work, outputs)
         shutil.rmtree(work)
+        forget(checkpoints)
+        shutil.rmtree(beside, ignore_errors=True)
         return result
 
 
@@ -125,25 +130,39 @@ def model_source(config: TrainingConfig, parts: Partitions, work: Path) -> Model
     return source
 
 
-def _train(config: TrainingConfig, site: SitePartitions, source: ModelSource, work: Path) -> None:
+def _train(
+    config: TrainingConfig, site: SitePartitions, source: ModelSource, work: Path, checkpoints: Path
+) -> None:
     run_id = uuid.uuid4().hex[:8]
-    job_path = WorkerJob(config=config, source=source, work=work, port=free_ports(1)[0]).write()
+    resume_epoch = last_epoch(checkpoints, site.num_parts)
+    job = WorkerJob(
+        config=config,
+        source=source,
+        work=work,
+        port=free_ports(1)[0],
+        checkpoints=checkpoints.absolute(),
+        resume_epoch=resume_epoch,
+    )
     roles = site_roles(
         site,
         trainer=TRAINER,
-        arguments=(str(job_path),),
+        arguments=(str(job.write()),),
         work=work,
         run_id=run_id,
         num_samplers=config.num_samplers,
     )
-    job = Job(
-        name="train_gnn",
-        roles=roles,
-        deadline_s=float(config.timeout_s),
-        shared_memory_prefixes=(shared_memory_prefix(run_id),),
-    )
     progress(f"{site.name}: {site.num_parts} trainers and {site.num_parts} DGL servers")
-    run_job(job, log_folder=work / "logs")
+    if resume_epoch:
+        progress(f"resumes after epoch {resume_epoch}, from the checkpoint in {checkpoints}")
+    run_job(
+        Job(
+            name="train_gnn",
+            roles=roles,
+            deadline_s=float(config.timeout_s),
+            shared_memory_prefixes=(shared_memory_prefix(run_id),),
+        ),
+        log_folder=work / "logs",
+    )
 
 
 def _write(
