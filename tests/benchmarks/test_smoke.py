@@ -17,3 +17,14 @@ def test_start_up(tmp_path):
     result = json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))
     assert result["ratio"] > 0
     assert [run["way"] for run in result["runs"]] == ["plain", "forked"]
+
+
+@pytest.mark.long
+def test_step_overhead(tmp_path):
+    command = [sys.executable, Path(__file__).with_name("step_overhead.py"), "--repeats", "1"]
+    output = ["--output", tmp_path / "result.json"]
+    said = subprocess.run([*command, *output], capture_output=True, text=True, check=True, timeout=120)
+    assert "overhead" in said.stdout
+    result = json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))
+    assert result["seconds"]["step"] > 0
+    assert result["seconds"]["plain"] > 0
