@@ -12,7 +12,7 @@ Errors::
 from .atomic import new_directory, new_file
 from .errors import ArtifactError, InputError
 from .manifest import read_manifest, sha256, write_manifest
-from .uri import exists, local_file, open_uri
+from .uri import exists, local_file, open_uri, suffix
 
 __all__ = [
     "ArtifactError",
@@ -24,5 +24,6 @@ __all__ = [
     "open_uri",
     "read_manifest",
     "sha256",
+    "suffix",
     "write_manifest",
 ]

@@ -4,13 +4,20 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO, Any
 from urllib.parse import urlsplit
 
 import fsspec
 
 from .errors import InputError
+
+
+def suffix(uri: str) -> str:
+    """Returns the ending that tells the format, such as `.csv.gz`."""
+    path = urlsplit(uri).path if "://" in uri else uri  # in a plain path # and ? are letters like others
+    name = PurePosixPath(path).name.lower()
+    return ".csv.gz" if name.endswith(".csv.gz") else PurePosixPath(name).suffix
 
 
 def exists(uri: str) -> bool:

@@ -8,7 +8,7 @@ import scipy.sparse
 
 from .._files import InputError
 from .._launch import progress
-from .config import IngestConfig
+from .config import EDGES_NEEDED, NODES_NEEDED, IngestConfig
 from .edges import EdgeCollector, Edges, read_edges
 from .example import digits
 from .features import read_features
@@ -48,9 +48,9 @@ def assemble(config: IngestConfig) -> tuple[Graph, Edges]:
     if whole:
         return _from_whole_graph(config, whole)
     if not config.nodes:
-        raise InputError("nodes is empty; give a URI of the nodes, which holds their labels")
+        raise InputError(NODES_NEEDED)
     if not config.edges:
-        raise InputError("edges is empty; give a URI of the edges, or of one file that holds the whole graph")
+        raise InputError(EDGES_NEEDED)
     return _from_tables(config)
 
 

@@ -11,14 +11,12 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from typing import IO, Any, cast
-from urllib.parse import urlsplit
 
 import numpy as np
 import pandas as pd
 
-from .._files import InputError, local_file, open_uri
+from .._files import InputError, local_file, open_uri, suffix
 
 CHUNK_ROWS = 1 << 17
 """Rows of two columns read at a time; fewer of wider tables."""
@@ -162,13 +160,6 @@ class Table:
 
 def _chunk_rows(names: Sequence[str]) -> int:
     return max(1024, 2 * CHUNK_ROWS // max(2, len(names)))
-
-
-def suffix(uri: str) -> str:
-    """Returns the ending that tells the format, such as `.csv.gz`."""
-    path = urlsplit(uri).path if "://" in uri else uri  # in a plain path # and ? are letters like others
-    name = PurePosixPath(path).name.lower()
-    return ".csv.gz" if name.endswith(".csv.gz") else PurePosixPath(name).suffix
 
 
 def load_npz(uri: str) -> dict[str, Any]:

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from .._files import InputError, local_file
+from .._files import InputError, local_file, suffix
 from .config import DGL_SUFFIXES, IngestConfig
 from .edges import edge_index
 from .features import as_float32
 from .graph import TEST, TRAIN, VALIDATION, Array
-from .tables import load_npz, suffix
+from .tables import load_npz
 
 _FEATURES = ("features", "feat", "x")
 _LABELS = ("labels", "label", "y")

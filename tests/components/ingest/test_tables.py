@@ -374,6 +374,9 @@ def test_a_sparse_feature_that_is_not_finite_is_named(tables: Path) -> None:
         ({"features": "f.npy"}, "features is given without edges"),
         ({"label_column": "id"}, "label_column is 'id'; allowed: a column that id_column does not name"),
         ({"feature_columns": ["x", "x"]}, "feature_columns is 'x'; allowed: a column that feature_columns"),
+        ({"feature_columns": [2019]}, "feature_columns is [2019]; allowed: a list of names, each as text"),
+        ({"nodes": "n.csv"}, "edges is empty; give a URI of the edges"),
+        ({"edges": "e.parquet"}, "nodes is empty; give a URI of the nodes"),
         ({"source_column": "dst"}, "destination_column is 'dst'; allowed: another than source_column"),
     ],
 )
