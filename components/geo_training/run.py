@@ -5,7 +5,6 @@ and report.
 """
 
 import json
-import shutil
 import uuid
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .._files import InputError
-from .._launch import Job, Replica, Role, failure_recorded, free_ports, progress, run_job
+from .._launch import Job, Replica, Role, free_ports, progress, run_job
 from ..partition.partitions import Partitions, read_partitions
 from ..training.outcome import (
     accuracies,
@@ -28,6 +27,7 @@ from ..training.run import Outputs, Result, model_source
 from ..training.shared_memory import check_shared_memory
 from ..training.site import PRELOAD, shared_memory_prefix, site_roles
 from ..training.trained_gnn import ModelSource, TrainedGnn, read_trained_gnn, write_trained_gnn
+from ..training.work_folder import work_folder
 from ..training.worker import BEST, HISTORY
 from .config import GeoTrainingConfig
 from .job import GeoJob
@@ -53,19 +53,14 @@ def run(config: GeoTrainingConfig, partitions: Path, trained: Path | None, outpu
         InputError: an input or option that is wrong, or too little shared memory.
         ProcessFailed: a process failed; `<model>-work/logs` keeps what all of them printed.
     """
-    with failure_recorded("geo_train_gnn", beside=outputs.model):
+    with work_folder(outputs.model) as work:
         parts = read_partitions(partitions)
         if all(site.num_train == 0 for site in parts.sites):
             raise InputError("partitions: no site has a training node")
         check_shared_memory(parts.sites, config.num_samplers)
-        work = outputs.model.with_name(f"{outputs.model.name}-work")
-        shutil.rmtree(work, ignore_errors=True)
-        work.mkdir(parents=True)
         job = _plan(config, parts, _start(trained, parts), work)
         _train(job, parts)
-        result = _write(job, parts, outputs)
-        shutil.rmtree(work)
-        return result
+        return _write(job, parts, outputs)
 
 
 def _start(trained: Path | None, parts: Partitions) -> TrainedGnn | None:

@@ -52,26 +52,29 @@ def ingest_graph(
     """
     from pathlib import Path
 
-    from geokfp.components.ingest.config import IngestConfig
-    from geokfp.components.ingest.run import run
+    from geokfp.components._launch import failure_recorded
 
-    config = IngestConfig(
-        nodes=nodes,
-        edges=edges,
-        features=features,
-        id_column=id_column,
-        label_column=label_column,
-        split_column=split_column,
-        site_column=site_column,
-        source_column=source_column,
-        destination_column=destination_column,
-        feature_columns=feature_columns,
-        train_fraction=train_fraction,
-        validation_fraction=validation_fraction,
-        undirected=undirected,
-        self_loops=self_loops,
-        seed=seed,
-    )
-    result = run(config, graph=Path(graph.path), report=Path(report.path), fingerprint=Path(fingerprint))
-    for name, value in result.metrics.items():
-        metrics.log_metric(name, value)
+    with failure_recorded("ingest_graph", beside=Path(graph.path)):
+        from geokfp.components.ingest.config import IngestConfig
+        from geokfp.components.ingest.run import run
+
+        config = IngestConfig(
+            nodes=nodes,
+            edges=edges,
+            features=features,
+            id_column=id_column,
+            label_column=label_column,
+            split_column=split_column,
+            site_column=site_column,
+            source_column=source_column,
+            destination_column=destination_column,
+            feature_columns=feature_columns,
+            train_fraction=train_fraction,
+            validation_fraction=validation_fraction,
+            undirected=undirected,
+            self_loops=self_loops,
+            seed=seed,
+        )
+        result = run(config, graph=Path(graph.path), report=Path(report.path), fingerprint=Path(fingerprint))
+        for name, value in result.metrics.items():
+            metrics.log_metric(name, value)

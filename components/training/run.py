@@ -4,7 +4,6 @@ Plans the processes of one site, runs them, writes model, predictions and report
 """
 
 import json
-import shutil
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._files import InputError
-from .._launch import Job, failure_recorded, free_ports, progress, run_job
+from .._launch import Job, free_ports, progress, run_job
 from ..partition.partitions import Partitions, SitePartitions, read_partitions
 from .config import TrainingConfig
 from .outcome import (
@@ -32,6 +31,7 @@ from .site import shared_memory_prefix, site_roles
 from .summary import write_report
 from .trained_gnn import ModelSource, write_trained_gnn
 from .user_code import fetch_user_code
+from .work_folder import work_folder
 from .worker import BEST, HISTORY, WorkerJob
 
 TRAINER = "geokfp.components.training.worker:main"
@@ -75,19 +75,14 @@ def run(config: TrainingConfig, partitions: Path, outputs: Outputs) -> Result:
         InputError: an input or option that is wrong, or too little shared memory.
         ProcessFailed: a trainer or server failed; `<model>-work/logs` keeps what all of them printed.
     """
-    with failure_recorded("train_gnn", beside=outputs.model):
+    with work_folder(outputs.model) as work:
         parts = read_partitions(partitions)
         site = _chosen_site(parts, config.site)
         check_shared_memory([site], config.num_samplers)
-        work = outputs.model.with_name(f"{outputs.model.name}-work")
-        shutil.rmtree(work, ignore_errors=True)
-        work.mkdir(parents=True)
         source = model_source(config, parts, work)
         _train(config, site, source, work)
         outcome = read_outcome(work, site=site.name, num_parts=site.num_parts, node_ids=site.node_ids())
-        result = _write(config, parts, source, [outcome], work, outputs)
-        shutil.rmtree(work)
-        return result
+        return _write(config, parts, source, [outcome], work, outputs)
 
 
 def _chosen_site(parts: Partitions, wanted: str) -> SitePartitions:

@@ -88,7 +88,7 @@ def _whole(value: Any) -> Any:
 
 def _config(executor: Mapping[str, Any]) -> tuple[str, str] | None:
     """Returns what the component's own source imports: a component of that name may be anyone's."""
-    found = {match.groups() for text in _command(executor) for match in _CONFIG.finditer(text)}
+    found = {(match[1], match[2]) for text in _command(executor) for match in _CONFIG.finditer(text)}
     return found.pop() if len(found) == 1 else None
 
 

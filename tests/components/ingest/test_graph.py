@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import scipy.sparse
 from geokfp.components._files import ArtifactError
-from geokfp.components._launch import read_failures
 from geokfp.components.ingest import graph as module
 from geokfp.components.ingest.config import IngestConfig
 from geokfp.components.ingest.graph import Graph, read_graph, read_graph_schema, write_graph
@@ -61,19 +60,17 @@ def test_an_altered_array_is_noticed(tmp_path: Path) -> None:
         read_graph(path)
 
 
-def test_run_writes_all_or_only_the_failure(tmp_path: Path) -> None:
+def test_run_writes_all_or_nothing(tmp_path: Path) -> None:
     outputs = {name: tmp_path / "step" / name for name in ("graph", "report", "fingerprint")}
-    with pytest.raises(ValueError, match="no such file"):
+    with pytest.raises(ValueError, match=r"none\.csv: no such file"):
         run(IngestConfig(nodes=str(tmp_path / "none.csv"), edges="none.csv"), **outputs)
-    assert [path.name for path in (tmp_path / "step").iterdir()] == ["error.json"]
-    assert "none.csv: no such file" in read_failures(tmp_path)[0].cause
+    assert list(tmp_path.iterdir()) == []
     result = run(IngestConfig(), **outputs)
     assert (
         outputs["fingerprint"].read_text() == result.fingerprint == read_graph(outputs["graph"]).fingerprint
     )
     assert result.metrics["num_nodes"] == 1797
     assert "<svg" in outputs["report"].read_text()
-    assert read_failures(tmp_path) == []
 
 
 MEASURE = """
