@@ -100,7 +100,7 @@ def model_source(config: TrainingConfig, parts: Partitions, work: Path) -> Model
     """Returns how the model is built, with the user's code fetched into the work folder.
 
     Raises:
-        InputError: the user's code is not there, or the options do not fit the model.
+        InputError: the user's code is not there or builds no model, or the options do not fit it.
     """
     user_code = None
     if config.user_code:
@@ -115,8 +115,7 @@ def model_source(config: TrainingConfig, parts: Partitions, work: Path) -> Model
         num_layers=config.num_layers,
         user_code=user_code,
     )
-    if not config.entry_point:
-        source.build()  # a wrong option shows here, before any process has started
+    source.build()  # a wrong option, and code that cannot be used, show here, before any process has started
     return source
 
 

@@ -119,6 +119,19 @@ def test_a_failing_model_ends_everything_and_is_named(partitions, tmp_path):
     assert list((tmp_path / "model-work" / "logs").glob("*trainer-0.log"))
 
 
+@pytest.mark.parametrize("named", ["absent_of_test:build", "useless_of_test:build", "useless_of_test:NUMBER"])
+def test_code_that_builds_no_model_is_named_before_any_process_starts(
+    partitions, tmp_path, monkeypatch, named
+):
+    code = tmp_path / "useless_of_test.py"
+    code.write_text("NUMBER = 1\n\n\ndef build(num_features, num_classes):\n    return NUMBER\n")
+    monkeypatch.setattr("geokfp.components.training.run.run_job", lambda *_, **__: pytest.fail("it started"))
+    with pytest.raises(InputError, match=f"^entry_point '{named}': "):
+        run(TrainingConfig(entry_point=named, user_code=str(code)), partitions, outputs(tmp_path))
+    assert [path.name for path in tmp_path.iterdir()] == ["useless_of_test.py"]
+    sys.modules.pop("useless_of_test", None)
+
+
 def test_bad_inputs_are_named_before_anything_starts(graph, tmp_path, partitions):
     two_sites = partitioned(graph, tmp_path / "sites", num_sites=2, num_parts=1)
     with pytest.raises(InputError, match="site '': must be one of site-0, site-1"):
