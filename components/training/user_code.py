@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from torch import nn
 
-from .._files import InputError, local_file
+from .._files import InputError, local_file, local_path
 
 
 def fetch_user_code(uri: str, directory: Path) -> None:
@@ -28,14 +28,13 @@ def fetch_user_code(uri: str, directory: Path) -> None:
     Raises:
         InputError: there is nothing there, or it is not a `.py` file.
     """
-    parts = urlsplit(uri)
-    path = Path(parts.path if parts.scheme == "file" else uri)
-    if parts.scheme in ("", "file") and path.is_dir():
+    path = local_path(uri)
+    if path is not None and path.is_dir():
         shutil.copytree(path, directory, ignore=shutil.ignore_patterns("__pycache__", ".*"))
         return
-    name = Path(parts.path).name
+    name = Path(urlsplit(uri).path).name if path is None else path.name
     if not name.endswith(".py"):
-        raise InputError(f"user_code {uri!r}: allowed are a folder and a .py file")
+        raise InputError(f"user_code {uri!r}: allowed are a folder that exists and a .py file")
     with local_file(uri) as file:
         directory.mkdir(parents=True)
         shutil.copyfile(file, directory / name)

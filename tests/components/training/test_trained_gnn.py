@@ -94,7 +94,7 @@ def test_user_code_from_a_folder_and_from_a_file(tmp_path):
 
 
 def test_user_code_that_cannot_be_used_is_named(tmp_path):
-    with pytest.raises(InputError, match=r"allowed are a folder and a \.py file"):
+    with pytest.raises(InputError, match=r"allowed are a folder that exists and a \.py file"):
         fetch_user_code(str(tmp_path / "x.zip"), tmp_path / "code")
     with pytest.raises(InputError, match=r"x\.py: no such file"):
         fetch_user_code(str(tmp_path / "x.py"), tmp_path / "code")
