@@ -6,6 +6,8 @@ and report.
 
 import json
 import uuid
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -154,7 +156,7 @@ def _write(job: GeoJob, parts: Partitions, outputs: Outputs) -> Result:
         "seconds_per_epoch": float(np.mean([row["seconds"] for row in rows])),
         "wan_bytes_sent": float(sum(links[name].sent_bytes for name in job.workers)),
         "wan_bytes_received": float(sum(links[name].received_bytes for name in job.workers)),
-        **{f"alone_test_accuracy_{name.replace('-', '_')}": one.test_accuracy for name, one in alone.items()},
+        **_alone_accuracies(alone),
     }
     schema = {
         "label_names": list(parts.label_names),
@@ -189,6 +191,21 @@ def _links(job: GeoJob) -> dict[str, Links]:
             document = json.loads(path.read_text(encoding="utf-8"))
             found.update({name: Links(**counts) for name, counts in document.items()})
     return found
+
+
+def _alone_accuracies(alone: Mapping[str, Alone]) -> dict[str, float]:
+    """Returns the test accuracy of each site alone by metric; none without test nodes.
+
+    Sites whose names differ in `-` and `_` only keep them as they are, so that each has a metric of its own.
+    """
+    plain = Counter(name.replace("-", "_") for name in alone)
+    shown = {name: name.replace("-", "_") for name in alone}
+    named = {name if plain[text] > 1 else text: alone[name] for name, text in shown.items()}
+    return {
+        f"alone_test_accuracy_{name}": one.test_accuracy
+        for name, one in named.items()
+        if one.test_accuracy is not None
+    }
 
 
 def _alone(job: GeoJob) -> dict[str, Alone]:

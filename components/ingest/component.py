@@ -43,7 +43,8 @@ def ingest_graph(
         site_column: Column of the nodes with the name of their site; empty for none.
         source_column: Column of the edges with the id of their source.
         destination_column: Column of the edges with the id of their destination.
-        feature_columns: Columns of the nodes to take as features; empty takes all that are not named above.
+        feature_columns: Columns of the nodes to take as features; empty takes all that are not named above
+            but those of text, which a warning names.
         train_fraction: Share of each class's nodes to train on, where no column says.
         validation_fraction: Share of each class's nodes to validate on; the rest is for test.
         undirected: Whether each edge is stored in both directions.

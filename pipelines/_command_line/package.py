@@ -75,6 +75,15 @@ def step_name(task: str) -> str:
     return task.replace("-", "_")
 
 
+def built_in_name(pipeline: str) -> str | None:
+    """Returns the built-in pipeline that a PIPELINE argument names, None when it names none.
+
+    KFP shows `single-site`, Python needs `single_site`; both are understood.
+    """
+    name = pipeline.replace("-", "_")
+    return name if name in PIPELINES else None
+
+
 def resolve(pipeline: str) -> Path:
     """Returns the package that a PIPELINE argument names.
 
@@ -84,8 +93,9 @@ def resolve(pipeline: str) -> Path:
     Raises:
         UsageError: it is neither.
     """
-    if pipeline in PIPELINES:
-        return compiled_package(pipeline)
+    name = built_in_name(pipeline)
+    if name is not None:
+        return compiled_package(name)
     path = Path(pipeline)
     if path.suffix in (".yaml", ".yml") and path.is_file():
         return path

@@ -13,8 +13,9 @@ import pytest
 from geokfp.components._files import InputError
 from geokfp.components._launch import ProcessFailed, free_ports
 from geokfp.components.geo_training.config import GeoTrainingConfig
-from geokfp.components.geo_training.run import Outputs, run
-from geokfp.components.ingest.graph import Graph
+from geokfp.components.geo_training.run import Outputs, _alone_accuracies, run
+from geokfp.components.geo_training.summary import Alone
+from geokfp.components.ingest.graph import TRAIN, Graph
 from geokfp.components.training.trained_gnn import read_trained_gnn
 from support.real_graphs import communities, load, partitioned
 
@@ -98,13 +99,31 @@ def test_the_report_shows_links_and_each_site_alone(trained):
 
 
 def test_a_site_may_have_any_name(tmp_path):
-    nodes = communities(60, num_train=30)
-    sites = {"site_names": ("New York", "東京"), "sites": (np.arange(60) % 2).astype(np.int32)}
+    nodes = communities(120, num_train=30)
+    sites = {"site_names": ("New York", "東京"), "sites": (np.arange(120) % 2).astype(np.int32)}
     named = dataclasses.replace(nodes, **sites)
     parts = partitioned(named, tmp_path / "p", num_sites=2, num_parts=1, partition_method="attribute")
     config = GeoTrainingConfig(epochs=1, hidden_size=4)
     metrics = run(config, parts, None, outputs_in(tmp_path)).metrics
     assert {"alone_test_accuracy_New York", "alone_test_accuracy_東京"} < set(metrics)
+
+
+def test_sites_whose_names_differ_in_hyphens_only_keep_a_metric_each():
+    alone = {name: Alone(1, [], value) for name, value in (("ber-1", 0.1), ("ber_1", 0.2), ("par-2", 0.3))}
+    assert _alone_accuracies(alone) == {
+        "alone_test_accuracy_ber-1": 0.1,
+        "alone_test_accuracy_ber_1": 0.2,
+        "alone_test_accuracy_par_2": 0.3,
+    }
+
+
+def test_without_validation_and_test_nodes_their_metrics_are_left_out(tmp_path):
+    nodes = communities(60, num_train=30)
+    nodes.split[nodes.split != TRAIN] = 0
+    parts = partitioned(nodes, tmp_path / "p", num_sites=2, num_parts=1)
+    metrics = run(GeoTrainingConfig(epochs=2, hidden_size=4), parts, None, outputs_in(tmp_path)).metrics
+    assert [name for name in metrics if "accuracy" in name] == ["train_accuracy"]
+    assert "site-0 alone" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 def test_it_starts_from_a_trained_model_and_takes_its_architecture(partitions, trained, tmp_path):
