@@ -72,6 +72,8 @@ class IngestConfig:
             raise InputError(
                 "features is given without edges; give URIs of nodes and edges, or leave all empty"
             )
+        if suffix(self.nodes) in DGL_SUFFIXES and self.edges and suffix(self.edges) not in DGL_SUFFIXES:
+            raise InputError(f"edges is {self.edges!r}; allowed: '', since {self.nodes} holds edges too")
         whole = (*DGL_SUFFIXES, ".npz")
         if self.edges and not self.nodes and suffix(self.edges) not in whole:
             raise InputError(NODES_NEEDED)

@@ -43,17 +43,10 @@ class WholeGraph:
 
 
 def whole_graph_uri(config: IngestConfig) -> str:
-    """Returns the URI of the file that holds a whole graph, or '' when the options name tables.
-
-    Raises:
-        InputError: the nodes are such a file and the edges another one.
-    """
-    if suffix(config.edges) in DGL_SUFFIXES:
-        return config.edges
-    if suffix(config.nodes) in DGL_SUFFIXES:
-        if config.edges:
-            raise InputError(f"edges is {config.edges!r}; allowed: '', since {config.nodes} holds edges too")
-        return config.nodes
+    """Returns the URI of the file that holds a whole graph, or '' when the options name tables."""
+    for whole in (config.edges, config.nodes):
+        if suffix(whole) in DGL_SUFFIXES:
+            return whole
     uri = config.edges or config.nodes
     single = config.nodes in ("", uri) and suffix(uri) == ".npz"
     return uri if single and edge_index(uri, load_npz(uri)) is not None else ""

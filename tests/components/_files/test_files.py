@@ -88,6 +88,11 @@ def _no_manifest(folder: Path) -> None:
     (folder / "manifest.json").unlink()
 
 
+def _no_files(folder: Path) -> None:
+    path = folder / "manifest.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "files": None}))
+
+
 def _other_json(folder: Path) -> None:
     (folder / "manifest.json").write_text("[1]")
 
@@ -101,6 +106,7 @@ def _other_json(folder: Path) -> None:
         (_not_json, "not JSON"),
         (_no_manifest, "a test.kind artifact is needed"),
         (_other_json, "kind is 'list'"),
+        (_no_files, "lists no files"),
     ],
 )
 def test_a_damaged_artifact_is_named(artifact: Path, damage, message: str) -> None:
