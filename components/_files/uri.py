@@ -20,9 +20,12 @@ _BUFFER_BYTES = 1 << 18
 
 
 def suffix(uri: str) -> str:
-    """Returns the ending that tells the format, such as `.csv.gz`."""
-    path = urlsplit(uri).path if "://" in uri else uri  # in a plain path # and ? are letters like others
-    name = PurePosixPath(path).name.lower()
+    """Returns the ending that tells the format, such as `.csv.gz`.
+
+    Raises:
+        InputError: a `file:` URI of another host.
+    """
+    name = (local_path(uri) or PurePosixPath(urlsplit(uri).path)).name.lower()
     return ".csv.gz" if name.endswith(".csv.gz") else PurePosixPath(name).suffix
 
 

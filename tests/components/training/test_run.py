@@ -72,6 +72,15 @@ def test_uneven_training_nodes_and_samplers_do_not_hang(tmp_path):
     assert result.metrics["epochs_run"] == 3
 
 
+def test_without_validation_and_test_nodes_their_metrics_are_left_out(tmp_path):
+    graph = communities(60, num_train=30)
+    graph.split[graph.split != 1] = 0
+    partitions = partitioned(graph, tmp_path / "p", num_parts=1)
+    metrics = run(TrainingConfig(epochs=2, hidden_size=4), partitions, outputs(tmp_path)).metrics
+    assert [name for name in metrics if "accuracy" in name] == ["train_accuracy"]
+    assert "Classes, on the training nodes" in (tmp_path / "report.html").read_text("utf-8")
+
+
 def test_own_model_and_its_code_travel_with_the_artifact(graph, partitions, tmp_path):
     code = tmp_path / "own_model_of_test.py"
     code.write_text(
