@@ -7,6 +7,8 @@ from .._files import InputError, suffix
 SELF_LOOPS = ("remove", "keep")
 DGL_SUFFIXES = (".bin", ".dgl")
 """Endings of graphs that DGL saved."""
+MAX_SEED = 2_000_000_000
+"""Largest seed of every stage: METIS and DGL take 32 bits, and some stages count on from it."""
 NODES_NEEDED = "nodes is empty; give a URI of the nodes, which holds their labels"
 EDGES_NEEDED = "edges is empty; give a URI of the edges, or of one file that holds the whole graph"
 
@@ -62,8 +64,8 @@ class IngestConfig:
                 f"validation_fraction is {self.validation_fraction}; allowed: 0 to {left:.4g} "
                 f"(train_fraction is {self.train_fraction})"
             )
-        if self.seed < 0:
-            raise InputError(f"seed is {self.seed}; allowed: 0 or more")
+        if not 0 <= self.seed <= MAX_SEED:
+            raise InputError(f"seed is {self.seed}; allowed: 0 to {MAX_SEED}")
         self._check_uris()
         self._check_columns()
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .._files import InputError
+from ..ingest.config import MAX_SEED
 from .model_options import MODEL_OPTIONS, check_model_options, is_whole
 
 ARCHITECTURES = tuple(MODEL_OPTIONS)
@@ -66,8 +67,9 @@ class LearningConfig:
             _check("user_code", self.user_code, not self.user_code, "empty without entry_point")
         for name in ("hidden_size", "num_layers", "epochs", "eval_every", "batch_size", "timeout_s"):
             _check(name, getattr(self, name), getattr(self, name) >= 1, "at least 1")
-        for name in ("patience", "num_samplers", "seed"):
+        for name in ("patience", "num_samplers"):
             _check(name, getattr(self, name), getattr(self, name) >= 0, "at least 0")
+        _check("seed", self.seed, 0 <= self.seed <= MAX_SEED, f"0 to {MAX_SEED}")
         _check("dropout", self.dropout, 0 <= self.dropout < 1, "at least 0 and below 1")
         _check("learning_rate", self.learning_rate, 0 < self.learning_rate < math.inf, "above 0 and finite")
         decay_fits = 0 <= self.weight_decay < math.inf

@@ -318,6 +318,7 @@ BAD: dict[str, Case] = {
     "unknown key of the topology": usage(
         "topology={rot: 'a:1'}", "topology has ['rot'], allowed: ", "cross_site"
     ),
+    "a seed beyond 32 bits": usage("seed=2147483647", "seed is 2147483647; allowed: 0 to 2000000000"),
     "nodes without edges": usage("nodes=nodes.csv", "edges is empty; give a URI of the edges"),
     "URI of another host": Case(
         given=("nodes=file://data/n.csv", "edges=edges.csv"),

@@ -382,7 +382,7 @@ def test_a_sparse_feature_that_is_not_finite_is_named(tables: Path) -> None:
             "validation_fraction is 0.2; allowed: 0 to 0.1",
         ),
         ({"self_loops": "drop"}, "self_loops is 'drop'; allowed: remove, keep"),
-        ({"seed": -1}, "seed is -1; allowed: 0 or more"),
+        ({"seed": -1}, "seed is -1; allowed: 0 to 2000000000"),
         ({"features": "f.npy"}, "features is given without edges"),
         ({"label_column": "id"}, "label_column is 'id'; allowed: a column that id_column does not name"),
         ({"feature_columns": ["x", "x"]}, "feature_columns is 'x'; allowed: a column that feature_columns"),
