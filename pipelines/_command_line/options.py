@@ -52,7 +52,7 @@ def in_pipeline_words(text: str, renamed: Mapping[str, str]) -> str:
 def _check(inputs: StepInputs, stage: str, name: str, values: Mapping[str, Any]) -> None:
     from geokfp.components._files import InputError  # late: it needs the extra `engine`
 
-    config = getattr(import_module(f"geokfp.components.{stage}.config"), name)
+    config = _config(stage, name)
     options = dict(inputs.fixed)
     others = set(inputs.others)
     for option, parameter in inputs.parameters.items():
@@ -60,7 +60,7 @@ def _check(inputs: StepInputs, stage: str, name: str, values: Mapping[str, Any])
             others.add(option)
         else:
             options[option] = values[parameter]
-    if not set(options) <= {field.name for field in fields(config)}:
+    if config is None or not set(options) <= {field.name for field in fields(config)}:
         return  # compiled by another version; its step will say so
     try:
         config(**options)
@@ -68,3 +68,10 @@ def _check(inputs: StepInputs, stage: str, name: str, values: Mapping[str, Any])
         text = str(error)
         if not any(re.search(rf"\b{option}\b", text) for option in others):
             raise UsageError(in_pipeline_words(text, inputs.renamed)) from error
+
+
+def _config(stage: str, name: str) -> Any:
+    try:
+        return getattr(import_module(f"geokfp.components.{stage}.config"), name, None)
+    except ModuleNotFoundError:
+        return None

@@ -86,6 +86,23 @@ def test_what_another_step_gives_is_left_to_the_step(tmp_path: Path) -> None:
     check_options(own(pipeline, tmp_path), {"graph_uri": "g", "method": "any"})
 
 
+def test_a_package_of_another_version_is_left_to_its_steps(tmp_path: Path) -> None:
+    text = compiled_package("cross_site").read_text(encoding="utf-8")
+    changes = {
+        "components.partition.config": "components.cutting.config",
+        "import TrainingConfig": "import LearnConfig",
+        "import GeoTrainingConfig": "import GeoConfig",
+        "        model_name:": "        given_name:",
+    }
+    for old, new in changes.items():
+        text = text.replace(old, new)
+    (tmp_path / "other.yaml").write_text(text, encoding="utf-8")
+    package = read_package(tmp_path / "other.yaml")
+    check_options(package, {"workers_per_site": 0, "epochs": 0, "export_formats": ["tf"]})
+    with pytest.raises(UsageError, match="train_fraction"):
+        check_options(package, {"train_fraction": 2.0})
+
+
 def test_components_of_others_are_not_touched(tmp_path: Path) -> None:
     package = read_package(toy_pipelines.compile_to(tmp_path))
     assert [step.inputs.config for step in package.steps] == [None, None]
