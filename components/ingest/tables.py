@@ -5,6 +5,8 @@ Knows nothing of graphs.
 
 import gzip
 import io
+import re
+import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,6 +23,8 @@ CHUNK_ROWS = 1 << 17
 """Rows of two columns read at a time; fewer of wider tables."""
 _BUFFER_BYTES = 1 << 16
 """Bytes of a Parquet column read ahead; else whole columns of a row group are held."""
+_UNNAMED_INDEX = re.compile(r"__index_level_\d+__")
+"""What pandas calls row labels without a name, which say nothing of the rows."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -55,7 +59,9 @@ class Table:
         """
         if self.format == ".parquet":
             with _parquet(self.uri) as file:
-                return [str(name) for name in file.schema_arrow.names]
+                return [
+                    str(name) for name in file.schema_arrow.names if not _UNNAMED_INDEX.fullmatch(str(name))
+                ]
         if self.format == ".npz":
             return list(load_npz(self.uri))
         for chunk in self._csv(None, (), 1):
@@ -173,7 +179,7 @@ class Table:
         first_row = 0
         with _parquet(self.uri) as file:
             for batch in file.iter_batches(batch_size=_chunk_rows(names), columns=list(names)):
-                rows = batch.to_pandas()
+                rows = batch.to_pandas(ignore_metadata=True)  # an index is a column like others
                 yield Chunk(first_row=first_row, rows=rows)
                 first_row += len(rows)
 
@@ -188,9 +194,9 @@ def load_npz(uri: str) -> dict[str, Any]:
     Raises:
         InputError: not such a file, or one that holds Python objects.
     """
-    with local_file(uri) as path:
+    with local_file(uri) as path, path.open("rb") as file:  # numpy leaves a damaged one open
         try:
-            loaded = np.load(path, allow_pickle=False)
+            loaded = np.load(file, allow_pickle=False)
             if isinstance(loaded, np.ndarray):
                 return {"array": loaded}
             with loaded:
@@ -199,7 +205,7 @@ def load_npz(uri: str) -> dict[str, Any]:
             if "pickle" in str(error).lower():
                 raise InputError(f"{uri}: holds pickled Python objects, which are not read") from error
             raise InputError(f"{uri}: not a numpy file ({error})") from error
-        except (OSError, EOFError) as error:
+        except (OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             raise InputError(f"{uri}: not a numpy file ({error})") from error
 
 

@@ -20,11 +20,14 @@ ROOT = Path(__file__).resolve().parents[2]
 CONFIGS = {
     "ingest_graph": ("ingest", "IngestConfig"),
     "partition_graph": ("partition", "PartitionConfig"),
+    "shard_table": ("shard", "ShardConfig"),
     "train_gnn": ("training", "TrainingConfig"),
     "geo_train_gnn": ("geo_training", "GeoTrainingConfig"),
     "export_model": ("export", "ExportConfig"),
 }
 NAMES = sorted(CONFIGS)
+URIS = {"ingest_graph": ("nodes", "edges"), "shard_table": ("table",)}
+"""Options that name what a component reads, where no artifact does."""
 
 
 def parameters(name: str) -> dict[str, Any]:
@@ -98,7 +101,7 @@ def test_a_wrong_option_and_a_wrong_input_are_recorded_and_nothing_else_is_left(
     inputs = getattr(components, name).component_spec.inputs
     absent = tmp_path / "absent"
     given: dict[str, Any] = {key: absent for key in inputs if inputs[key].type.startswith("system.")}
-    given |= {"nodes": str(absent), "edges": str(absent)} if name == "ingest_graph" else {}
+    given |= {key: str(absent) for key in URIS.get(name, ())}
     for wrong, named in (({"seed": -1}, "seed"), ({}, str(absent))):
         with pytest.raises(InputError):
             call(name, tmp_path / "step", **given, **wrong)
