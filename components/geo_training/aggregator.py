@@ -8,7 +8,7 @@ have deadlines. Knows nothing of frameworks.
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .client import Client, Pending, Result, Terms
 from .compression import Compressor, decode
@@ -34,7 +34,7 @@ from .rounds import Contribution, Finished, Overdue, Repeated, Rounds
 from .route import Router
 from .synchronization import NodePolicy
 from .transport.base import Connection, Listener, Traffic
-from .units import RoundId
+from .units import SITE, TREE, RoundId, Unit
 
 _TICK_S = 0.5
 _JOIN_TIMEOUT_S = 10.0
@@ -90,7 +90,7 @@ class Aggregator:
         self._down = down
         self._uplinks = uplinks
         self._clock: Callable[[], float] = time.monotonic
-        self._rounds = Rounds(policy.rule())
+        self._rounds = Rounds(policy.rule)
         self._lock = threading.Lock()
         self._connections: dict[str, Connection] = {}
         self._traffic: dict[str, Traffic] = {}
@@ -263,7 +263,7 @@ class Aggregator:
             self._settle(pending.push.round, pending.result)
 
     def _settle(self, round_id: RoundId, result: Result) -> None:
-        payload = NOTHING if result.values is None else self._down.encode(round_id.unit, result.values)
+        payload = NOTHING if result.values is None else self._down.encode(_stateful(round_id), result.values)
         answer = Answer(round_id, result.weight, payload)
         with self._lock:
             peers = self._rounds.settle(round_id, answer)
@@ -315,6 +315,13 @@ def _merge(finished: Finished) -> tuple[str, Array | None]:
     if len({value.dtype for value in values}) > 1:
         raise ProtocolError(f"{finished.round} holds values of {sorted({v.dtype.str for v in values})}")
     return name, REDUCTIONS[name].merge(values, finished.round.unit.count) if values else None
+
+
+def _stateful(round_id: RoundId) -> Unit:
+    """Returns what a compressor keeps its residual by: what one site is answered is another's in no way."""
+    if round_id.scope in (TREE, SITE):
+        return round_id.unit
+    return replace(round_id.unit, key=f"{round_id.unit.key} ({round_id.scope})")
 
 
 def _send(connection: Connection, message: Message) -> None:

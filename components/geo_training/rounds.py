@@ -7,7 +7,7 @@ contribution that was accepted is in exactly one finished round, or still held.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
@@ -165,11 +165,11 @@ class Rounds:
     """The rounds of one node.
 
     Args:
-        rule: which contributions finish a round.
+        rule_of: which contributions finish a round.
     """
 
-    def __init__(self, rule: Rule) -> None:
-        self._rule = rule
+    def __init__(self, rule_of: Callable[[RoundId], Rule]) -> None:
+        self._rule_of = rule_of
         self._lines: dict[tuple[str, Unit], _Line] = defaultdict(_Line)
 
     def offer(
@@ -252,7 +252,8 @@ class Rounds:
 
     def _finish(self, round_id: RoundId, line: _Line, now: float) -> Finished | None:
         current = line.open[round_id.number]
-        if not self._rule.finished(current.covered, current.expected, now - current.since):
+        rule = self._rule_of(round_id)
+        if not rule.finished(current.covered, current.expected, now - current.since):
             return None
         del line.open[round_id.number]
         contributions = sorted([*current.contributions, *line.carried], key=lambda c: c.sender)

@@ -4,34 +4,52 @@ Each step's gradient is the mean over all samples of all workers, so training eq
 batch.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
 from ..messages import Array
-from ..reductions import Reduction
-from ..rounds import All, Rule
-from ..units import RoundId
-from .base import Average
+from ..options import Options
+from ..plane import Plane
+from .base import Replica, Update
+from .ending import Ask, stay_until_all_are_done
 
-
-class FullAtNode:
-    """Waits for all, and hands out the reduction's own result."""
-
-    def rule(self) -> Rule:
-        """See `NodePolicy`."""
-        return All()
-
-    def settle(
-        self,
-        round_id: RoundId,  # noqa: ARG002
-        reduction: Reduction,
-        total: Array,
-        weight: float,
-    ) -> Array:
-        """See `NodePolicy`."""
-        return reduction.settle(total, weight)
+GRADIENT = "gradient"
+"""Role of a gradient; a compression may lose some of it."""
 
 
 class FullAtWorker:
-    """Averages each gradient; every worker steps its own replica of the optimizer with the same numbers."""
+    """See `WorkerPolicy`: every worker steps its own replica of the optimizer with the same numbers."""
 
-    def on_gradient(self, gradient: Array | None, num_samples: int, average: Average) -> Array | None:
+    def begin(self, replica: Replica, plane: Plane) -> None:
         """See `WorkerPolicy`."""
-        return average(gradient, num_samples)
+        self._replica, self._plane = replica, plane
+        self._update: Callable[[Array], None] = lambda _mean: None
+
+    def step(self, gradient: Array | None, num_samples: int, update: Update) -> None:
+        """See `WorkerPolicy`."""
+        self._update = update
+        mean = self._plane.mean(GRADIENT, self._replica.layout, gradient, num_samples).wait()
+        update(np.zeros(self._replica.layout.count, np.float32) if mean is None else mean)
+
+    def agreed(self) -> None:
+        """See `WorkerPolicy`."""
+
+    def finish(self) -> None:
+        """See `WorkerPolicy`; goes on stepping with the others."""
+        ask = Ask(GRADIENT, self._replica.layout)
+        stay_until_all_are_done(self._plane, [ask], lambda _ask, mean: self._update(mean))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Fsa(Options):
+    """Averages the gradient over all workers of all sites in every step."""
+
+    what: ClassVar[str] = "synchronization"
+    name: ClassVar[str] = "fsa"
+
+    def worker(self) -> FullAtWorker:
+        """Returns the worker's end."""
+        return FullAtWorker()
