@@ -263,7 +263,11 @@ class Aggregator:
             self._settle(pending.push.round, pending.result)
 
     def _settle(self, round_id: RoundId, result: Result) -> None:
-        payload = NOTHING if result.values is None else self._down.encode(round_id.unit, result.values)
+        try:
+            payload = NOTHING if result.values is None else self._down.encode(round_id.unit, result.values)
+        except GeoError as error:
+            self._fail(error)
+            return
         answer = Answer(round_id, result.weight, payload)
         with self._lock:
             peers = self._rounds.settle(round_id, answer)

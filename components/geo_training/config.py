@@ -25,7 +25,8 @@ class GeoTrainingConfig(LearningConfig):
     synchronization: str = "fsa"
     """How the sites keep in step: `fsa`, every worker of every site in every step."""
     compression: str = "none"
-    """How values travel between sites, both ways: `none`, dense FP32."""
+    """How gradients travel between sites, both ways: a technique with its options, then rules, such as `none`
+    (dense FP32), `fp16` or `top_k(ratio=0.015, bits=2)`; README.md lists them."""
     compare_alone: bool = True
     """With several sites also train each alone, from the same start, judged on all sites' test nodes."""
     round_timeout_s: int = 300
