@@ -211,7 +211,12 @@ class Aggregator:
             raise ProtocolError(f"{push.round}: {peer} brings {values.size} values")
         expected = self._router.route(push.round, self._settings.name).expected(self._settings.name)
         contribution = Contribution(
-            peer, frozenset(push.covers), push.weight, push.wait_s, _Value(push.reduction, values)
+            peer,
+            frozenset(push.covers),
+            push.weight,
+            push.wait_s,
+            _Value(push.reduction, values),
+            idle=values is None,
         )
         with self._lock:
             event = self._rounds.offer(push.round, contribution, expected, self._clock())
@@ -263,7 +268,11 @@ class Aggregator:
             self._settle(pending.push.round, pending.result)
 
     def _settle(self, round_id: RoundId, result: Result) -> None:
-        payload = NOTHING if result.values is None else self._down.encode(_stateful(round_id), result.values)
+        try:
+            payload = NOTHING if result.values is None else self._down.encode(_own(round_id), result.values)
+        except GeoError as error:
+            self._fail(error)
+            return
         answer = Answer(round_id, result.weight, payload)
         with self._lock:
             peers = self._rounds.settle(round_id, answer)
@@ -317,8 +326,8 @@ def _merge(finished: Finished) -> tuple[str, Array | None]:
     return name, REDUCTIONS[name].merge(values, finished.round.unit.count) if values else None
 
 
-def _stateful(round_id: RoundId) -> Unit:
-    """Returns what a compressor keeps its residual by: what one site is answered is another's in no way."""
+def _own(round_id: RoundId) -> Unit:
+    """Returns the unit that a compressor keeps state for: what one site is answered, no other one has."""
     if round_id.scope in (TREE, SITE):
         return round_id.unit
     return replace(round_id.unit, key=f"{round_id.unit.key} ({round_id.scope})")

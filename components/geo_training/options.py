@@ -7,6 +7,9 @@ from .._files import InputError
 
 T = TypeVar("T")
 
+COMPRESSION = "compression"
+SYNCHRONIZATION = "synchronization"
+
 
 class Allowed(Protocol):
     """What an option may be."""

@@ -171,9 +171,7 @@ class Plane:
         """
         return self._begin(role, layout, values, Terms(reduction="mean", weight=weight), scope)
 
-    def sum(
-        self, role: str, layout: Layout, values: Array | None, scope: str | None = None
-    ) -> Flight:
+    def sum(self, role: str, layout: Layout, values: Array | None, scope: str | None = None) -> Flight:
         """Begins the sum of vectors over all workers; see `mean`."""
         return self._begin(role, layout, values, Terms(reduction="sum"), scope)
 

@@ -31,6 +31,7 @@ class Contribution:
         weight: number of samples behind it.
         wait_s: seconds that its round may wait for the others, from when it came.
         value: anything; opaque here.
+        idle: whether it brings nothing, so that a round of idle ones alone means that all have ended.
     """
 
     sender: str
@@ -38,16 +39,20 @@ class Contribution:
     weight: float
     wait_s: float
     value: Any
+    idle: bool = False
 
 
 class Rule(Protocol):
     """Tells when a round is finished; asked at each contribution and as time passes."""
 
-    def finished(self, covered: frozenset[str], expected: frozenset[str], waited_s: float) -> bool:
+    def finished(
+        self, covered: frozenset[str], idle: frozenset[str], expected: frozenset[str], waited_s: float
+    ) -> bool:
         """Tells whether a round is finished.
 
         Args:
             covered: workers that are in the round.
+            idle: those of them that bring nothing.
             expected: workers that the route leads through this node.
             waited_s: seconds since the round's first contribution.
         """
@@ -60,6 +65,7 @@ class All:
     def finished(
         self,
         covered: frozenset[str],
+        idle: frozenset[str],  # noqa: ARG002
         expected: frozenset[str],
         waited_s: float,  # noqa: ARG002
     ) -> bool:
@@ -71,15 +77,19 @@ class All:
 class Quorum:
     """A round is finished with `workers` in it, once `grace_s` has passed for the others; sooner with all.
 
-    `Quorum(workers=1)` finishes with any contribution. Who comes later is counted in the unit's next round.
+    `Quorum(workers=1)` finishes with any contribution. Who comes later is counted in the unit's next round. Who
+    brings nothing does not count, as it has ended and would finish every round at once.
     """
 
     workers: int
     grace_s: float = 0.0
 
-    def finished(self, covered: frozenset[str], expected: frozenset[str], waited_s: float) -> bool:
+    def finished(
+        self, covered: frozenset[str], idle: frozenset[str], expected: frozenset[str], waited_s: float
+    ) -> bool:
         """See `Rule`."""
-        return expected <= covered or (len(covered) >= self.workers and waited_s >= self.grace_s)
+        enough = len(covered - idle) >= self.workers and waited_s >= self.grace_s
+        return enough or expected <= covered
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +149,10 @@ class _Open:
     @property
     def covered(self) -> frozenset[str]:
         return frozenset().union(*(c.covers for c in self.contributions))
+
+    @property
+    def idle(self) -> frozenset[str]:
+        return frozenset().union(*(c.covers for c in self.contributions if c.idle))
 
 
 @dataclass(slots=True)
@@ -253,7 +267,7 @@ class Rounds:
     def _finish(self, round_id: RoundId, line: _Line, now: float) -> Finished | None:
         current = line.open[round_id.number]
         rule = self._rule_of(round_id)
-        if not rule.finished(current.covered, current.expected, now - current.since):
+        if not rule.finished(current.covered, current.idle, current.expected, now - current.since):
             return None
         del line.open[round_id.number]
         contributions = sorted([*current.contributions, *line.carried], key=lambda c: c.sender)

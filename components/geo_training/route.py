@@ -59,7 +59,8 @@ class Router(Protocol):
 
 class TreeRouter:
     """The tree of the topology in every round; scope `site` ends at the site's aggregator, `own <site>` joins
-    that site's workers and ends at the root."""
+    that site's workers and ends at the root.
+    """
 
     def __init__(self, topology: Topology) -> None:
         self._tree = Route(

@@ -34,11 +34,12 @@ def main(arguments: list[str]) -> None:
     topology, transport = job.topology, TcpTransport()
     listener = transport.listen(topology.address(name))
     parents = () if name == ROOT else (ROOT,)
+    chosen = synchronization(job.config.synchronization)
     aggregator = Aggregator(
         AggregatorSettings(name=name, run=job.run_id, children=frozenset(topology.children(name))),
         listener,
         TreeRouter(topology),
-        synchronization(job.config.synchronization).node(),
+        chosen.root() if name == ROOT else chosen.node(),
         compression(job.config.compression if name == ROOT else "none").down(),
         {parent: dial(job, name, parent, transport) for parent in parents},
     )

@@ -21,8 +21,9 @@ from ..training.site_view import SiteView, open_site
 from ..training.trained_gnn import load_weights
 from ..training.worker import BEST, save_best, show_epoch, write_history, write_outcome
 from .client import Client
-from .exchange import GeoExchange, Members
+from .exchange import GeoExchange
 from .job import GeoJob, write_json
+from .plane import Members, Plane
 from .server import dial, end_process
 from .synchronization import synchronization
 from .topology import ROOT
@@ -92,9 +93,10 @@ class _Worker:
         return self._job.folder(self._here.name)
 
     def _exchange(self, workers: tuple[str, ...], scope: str, wait_s: float | None = None) -> GeoExchange:
-        policy = synchronization(self._job.config.synchronization).worker()
+        chosen = synchronization(self._job.config.synchronization)
         members = Members(workers=workers, name=self._name, scope=scope, wait_s=wait_s)
-        return GeoExchange(self._client, policy, members)
+        policy = chosen.worker() if scope == TREE else chosen.worker_of_one_site()
+        return GeoExchange(Plane(self._client, members), policy)
 
     def _judge_all(self, own: nn.Module) -> float:
         """Has every site's model judged by all sites, and returns the test accuracy of this site's."""

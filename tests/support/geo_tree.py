@@ -20,7 +20,18 @@ RUN = "test-run"
 class Tree:
     """The aggregators of a topology, each served by a thread; `errors` holds what they ended with."""
 
-    def __init__(self, topology: Topology, transport: Transport, *, round_timeout_s: float, retry_s: float):
+    def __init__(
+        self,
+        topology: Topology,
+        transport: Transport,
+        *,
+        round_timeout_s: float,
+        retry_s: float,
+        synchronization: str = "fsa",
+        compression: str = "none",
+    ):
+        self.synchronization = synchronization
+        self.compression = compression
         self.topology = topology
         self.transport = transport
         self.retry_s = retry_s
@@ -45,7 +56,7 @@ class Tree:
         return Client(
             ClientSettings(name=name, peer=peer, **options),
             lambda: self.transport.connect(self.topology.address(peer), 5.0),
-            compression("none").up(),
+            compression(self.compression if peer == ROOT else "none").up(),
         )
 
     def join(self) -> None:
@@ -54,6 +65,7 @@ class Tree:
             assert not thread.is_alive()
 
     def _aggregator(self, name: str) -> Aggregator:
+        chosen = synchronization(self.synchronization)
         return Aggregator(
             AggregatorSettings(
                 name=name,
@@ -62,8 +74,8 @@ class Tree:
             ),
             self.transport.listen(self.topology.address(name)),
             TreeRouter(self.topology),
-            synchronization("fsa").node(),
-            compression("none").down(),
+            chosen.root() if name == ROOT else chosen.node(),
+            compression(self.compression if name == ROOT else "none").down(),
             {} if name == ROOT else {ROOT: self.client(name, ROOT)},
         )
 
@@ -84,10 +96,15 @@ def topology(num_sites: int, num_workers: int, ports: list[int] | None = None) -
 
 @contextmanager
 def tree(
-    shape: Topology, transport: Transport, *, round_timeout_s: float = 30.0, retry_s: float = 5.0
+    shape: Topology,
+    transport: Transport,
+    *,
+    round_timeout_s: float = 30.0,
+    retry_s: float = 5.0,
+    **choices: str,
 ) -> Iterator[Tree]:
     """Serves the tree for the block; at its end every aggregator must have come to its own."""
-    whole = Tree(shape, transport, round_timeout_s=round_timeout_s, retry_s=retry_s)
+    whole = Tree(shape, transport, round_timeout_s=round_timeout_s, retry_s=retry_s, **choices)
     yield whole
     whole.join()
 

@@ -11,7 +11,7 @@ from typing import ClassVar, TypeAlias
 
 from ..._files import InputError
 from ..grammar import read
-from ..options import Options, Whole, option
+from ..options import SYNCHRONIZATION, Options, Whole, option
 from .base import NodePolicy, Replica, Update, WorkerPolicy
 from .esync import ESync
 from .fsa import Fsa
@@ -28,7 +28,7 @@ __all__ = ["NodePolicy", "Replica", "Synchronization", "Update", "WorkerPolicy",
 class Streamed(Options):
     """Parts of the model are synchronised one after the other (Streaming DiLoCo; Douillard et al., 2025)."""
 
-    what: ClassVar[str] = "synchronization"
+    what: ClassVar[str] = SYNCHRONIZATION
     name: ClassVar[str] = "streamed"
 
     fragments: int = option(4, Whole(1, 1000))
@@ -67,11 +67,20 @@ class Synchronization:
                         "allowed with hfa, esync, nbsync"
                     )
 
+    @property
+    def unequal_steps(self) -> bool:
+        """Whether sites take different numbers of steps between two rounds."""
+        return isinstance(self.technique, ESync)
+
     def worker(self) -> WorkerPolicy:
         """Returns a worker's end."""
         if isinstance(self.technique, Fsa):
             return self.technique.worker()
         return self.technique.local_steps(self.streamed.fragments if self.streamed else 1)
+
+    def worker_of_one_site(self) -> WorkerPolicy:
+        """Returns a worker's end where its site trains alone, so that the root has no part."""
+        return self.worker()
 
     def node(self) -> NodePolicy:
         """Returns the end of a site's aggregator."""

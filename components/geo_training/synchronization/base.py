@@ -40,16 +40,21 @@ class Replica(Protocol):
 class WorkerPolicy(Protocol):
     """What a worker asks; one object a worker and training. All workers must call it in the same way."""
 
-    def begin(self, replica: Replica, plane: Plane) -> None:
-        """Called once, when all workers have the same weights."""
+    def begin(self, replica: Replica, plane: Plane, update: Update) -> None:
+        """Called once, when all workers have the same weights.
 
-    def step(self, gradient: Array | None, num_samples: int, update: Update) -> None:
+        Args:
+            replica: the worker's model.
+            plane: what joins it to the others.
+            update: the local optimizer.
+        """
+
+    def step(self, gradient: Array | None, num_samples: int) -> None:
         """Takes one step; called once a step.
 
         Args:
             gradient: gradient of the loss summed over the worker's samples, flat; None with 0 samples.
             num_samples: samples behind it.
-            update: the local optimizer.
         """
 
     def agreed(self) -> Array | None:

@@ -15,7 +15,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..messages import Array
-from ..options import Number, Options, Whole, option
+from ..options import SYNCHRONIZATION, Number, Options, Whole, option
 from ..plane import Flight, Layout, Plane
 from .base import Replica
 from .ending import Ask
@@ -38,9 +38,13 @@ def steps_of_sites(seconds_a_step: Array, transfer_s: float, steps: int, cap: fl
     Returns:
         int64 [sites].
     """
-    longest = steps * seconds_a_step.max() + transfer_s
-    fitting = np.floor((longest - transfer_s) / np.maximum(seconds_a_step, 1e-9) + 1e-6)
-    return np.clip(fitting, 1, int(cap * steps)).astype(np.int64)
+    slowest = seconds_a_step.max()
+    if slowest <= 0:
+        return np.full(len(seconds_a_step), steps)
+    longest = steps * slowest + transfer_s
+    fitting = np.floor((longest - transfer_s) / np.maximum(seconds_a_step, slowest / 1e6) + 1e-6)
+    planned: Array = np.clip(fitting, 1, int(cap * steps)).astype(np.int64)
+    return planned
 
 
 class Planned:
@@ -75,7 +79,7 @@ class Planned:
 
     def asks(self) -> list[Ask]:
         """See `Plan`."""
-        return [Ask(NUMBERS, self._layout)]
+        return [Ask(NUMBERS, self._layout, reduction="sum")]
 
     @contextmanager
     def synchronising(self, step: int) -> Iterator[None]:
@@ -116,7 +120,7 @@ def _smooth(mean: float, measured: float) -> float:
 class ESync(Options):
     """Averages weights over all sites; a fast site takes more steps meanwhile."""
 
-    what: ClassVar[str] = "synchronization"
+    what: ClassVar[str] = SYNCHRONIZATION
     name: ClassVar[str] = "esync"
 
     steps: int = option(20, Whole(1, 1_000_000))

@@ -4,17 +4,17 @@ Each step's gradient is the mean over all samples of all workers, so training eq
 batch.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from ..messages import Array
-from ..options import Options
+from ..options import SYNCHRONIZATION, Options
 from ..plane import Plane
 from .base import Replica, Update
 from .ending import Ask, stay_until_all_are_done
+from .statistics import average_statistics
 
 GRADIENT = "gradient"
 """Role of a gradient; a compression may lose some of it."""
@@ -23,31 +23,32 @@ GRADIENT = "gradient"
 class FullAtWorker:
     """See `WorkerPolicy`: every worker steps its own replica of the optimizer with the same numbers."""
 
-    def begin(self, replica: Replica, plane: Plane) -> None:
+    def begin(self, replica: Replica, plane: Plane, update: Update) -> None:
         """See `WorkerPolicy`."""
-        self._replica, self._plane = replica, plane
-        self._update: Callable[[Array], None] = lambda _mean: None
+        self._replica, self._plane, self._update = replica, plane, update
+        self._samples = 0
 
-    def step(self, gradient: Array | None, num_samples: int, update: Update) -> None:
+    def step(self, gradient: Array | None, num_samples: int) -> None:
         """See `WorkerPolicy`."""
-        self._update = update
+        self._samples += num_samples
         mean = self._plane.mean(GRADIENT, self._replica.layout, gradient, num_samples).wait()
-        update(np.zeros(self._replica.layout.count, np.float32) if mean is None else mean)
+        self._update(np.zeros(self._replica.layout.count, np.float32) if mean is None else mean)
 
     def agreed(self) -> None:
         """See `WorkerPolicy`."""
 
     def finish(self) -> None:
-        """See `WorkerPolicy`; goes on stepping with the others."""
+        """See `WorkerPolicy`; goes on stepping with the others, then averages what each has measured."""
         ask = Ask(GRADIENT, self._replica.layout)
-        stay_until_all_are_done(self._plane, [ask], lambda _ask, mean: self._update(mean))
+        stay_until_all_are_done(self._plane, {ask: None}, lambda _ask, mean, _weight: self._update(mean))
+        average_statistics(self._replica, self._plane, self._samples)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Fsa(Options):
     """Averages the gradient over all workers of all sites in every step."""
 
-    what: ClassVar[str] = "synchronization"
+    what: ClassVar[str] = SYNCHRONIZATION
     name: ClassVar[str] = "fsa"
 
     def worker(self) -> FullAtWorker:

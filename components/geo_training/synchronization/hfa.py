@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..options import Options, Whole, option
+from ..options import SYNCHRONIZATION, Options, Whole, option
 from ..plane import Plane
 from ..units import SITE
 from .base import Replica
@@ -56,7 +56,7 @@ class Every:
 class Hfa(Options):
     """Averages weights, at the site and over all sites."""
 
-    what: ClassVar[str] = "synchronization"
+    what: ClassVar[str] = SYNCHRONIZATION
     name: ClassVar[str] = "hfa"
 
     k1: int = option(20, Whole(1, 1_000_000))

@@ -17,11 +17,10 @@ from ..plane import Flight, Layout, Plane
 from ..units import SITE
 from .base import Replica, Update
 from .ending import Ask, stay_until_all_are_done
+from .statistics import STATISTICS, begin_statistics, end_statistics
 
 DELTA = "delta"
 """Role of a change of weights; a compression may lose some of it."""
-STATISTICS = "statistics"
-"""Role of what is measured; never lossy, and no outer optimizer acts on it."""
 
 
 class Plan(Protocol):
@@ -73,20 +72,21 @@ class LocalSteps:
         self._num_fragments = num_fragments
         self._damping = damping
 
-    def begin(self, replica: Replica, plane: Plane) -> None:
+    def begin(self, replica: Replica, plane: Plane, update: Update) -> None:
         """See `WorkerPolicy`."""
-        self._replica, self._plane = replica, plane
+        self._replica, self._plane, self._update = replica, plane, update
         self._anchor = replica.weights()
         self._fragments = [_Fragment(layout) for layout in replica.layout.fragments(self._num_fragments)]
-        self._site_samples = 0
+        self._samples = self._site_samples = 0
         self._step = 0
         self._plan.begin(replica, plane)
 
-    def step(self, gradient: Array | None, num_samples: int, update: Update) -> None:
+    def step(self, gradient: Array | None, num_samples: int) -> None:
         """See `WorkerPolicy`."""
         if gradient is not None:
-            update(gradient / np.float32(max(num_samples, 1)))
+            self._update(gradient / np.float32(max(num_samples, 1)))
         self._step += 1
+        self._samples += num_samples
         self._site_samples += num_samples
         for fragment in self._fragments:
             fragment.samples += num_samples
@@ -108,18 +108,19 @@ class LocalSteps:
         """See `WorkerPolicy`: brings the last change, then takes part without values until nobody brings any."""
         for fragment in self._fragments:
             self._leave(fragment)
-        for fragment in self._fragments:
-            self._land(fragment)
-        by_key = {fragment.layout.pieces: fragment for fragment in self._fragments}
+        pieces = {Ask(DELTA, fragment.layout): fragment.piece for fragment in self._fragments}
+        asks = {Ask(DELTA, fragment.layout): fragment.flight for fragment in self._fragments}
+        if (statistics := self._fragments[0].statistics) is not None:
+            asks[Ask(STATISTICS, self._replica.statistics_layout)] = statistics
+        asks |= {ask: None for ask in self._plan.asks()}
 
-        def add(ask: Ask, values: Array) -> None:
-            if ask.role == DELTA and ask.scope is None:
-                self._anchor[by_key[ask.layout.pieces].piece] += values
+        def take(ask: Ask, values: Array, weight: float) -> None:
+            if ask in pieces:
+                self._anchor[pieces[ask]] += values
+            if ask.role == STATISTICS and weight:
+                self._replica.set_statistics(values)
 
-        asks = [Ask(DELTA, fragment.layout) for fragment in self._fragments]
-        if self._replica.statistics_layout.count:
-            asks.append(Ask(STATISTICS, self._replica.statistics_layout))
-        stay_until_all_are_done(self._plane, [*asks, *self._plan.asks()], add)
+        stay_until_all_are_done(self._plane, asks, take)
         self._replica.set_weights(self._anchor)
 
     def _depart(self, fragment: _Fragment) -> None:
@@ -134,11 +135,8 @@ class LocalSteps:
         weight = fragment.samples
         change = fragment.sent * np.float32(weight)
         fragment.flight = self._plane.mean(DELTA, fragment.layout, change, weight)
-        if fragment is self._fragments[0] and self._replica.statistics_layout.count:
-            measured = self._replica.statistics() * np.float32(weight)
-            fragment.statistics = self._plane.mean(
-                STATISTICS, self._replica.statistics_layout, measured, weight
-            )
+        if fragment is self._fragments[0]:
+            fragment.statistics = begin_statistics(self._replica, self._plane, self._samples)
         fragment.samples = 0
         self._site_samples = 0
 
@@ -156,11 +154,8 @@ class LocalSteps:
         else:
             weights[fragment.piece] += np.float32(self._damping) * (update - fragment.sent)
         self._replica.set_weights(weights)
-        if fragment.statistics is not None:
-            statistics = fragment.statistics.wait()
-            if statistics is not None and fragment.statistics.weight:
-                self._replica.set_statistics(statistics)
-            fragment.statistics = None
+        end_statistics(self._replica, fragment.statistics)
+        fragment.statistics = None
 
     def _average_site(self) -> None:
         """Averages the workers of the site; the sites do not meet."""

@@ -11,13 +11,13 @@ from typing import ClassVar
 import numpy as np
 
 from ..messages import Array
-from ..options import Options
+from ..options import SYNCHRONIZATION, Options
 from ..plane import Plane
 from ..units import OWN
 from .base import Replica, Update
 from .ending import Ask, stay_until_all_are_done
 from .fsa import GRADIENT
-
+from .statistics import average_statistics
 
 
 class ServedWorker:
@@ -30,14 +30,15 @@ class ServedWorker:
     def __init__(self, *, own_rounds: bool) -> None:
         self._own_rounds = own_rounds
 
-    def begin(self, replica: Replica, plane: Plane) -> None:
+    def begin(self, replica: Replica, plane: Plane, update: Update) -> None:  # noqa: ARG002
         """See `WorkerPolicy`."""
-        self._replica, self._plane = replica, plane
+        self._replica, self._plane, self._samples = replica, plane, 0
         site = plane.members.name.partition("/")[0]
         self._scope = f"{OWN}{site}" if self._own_rounds else plane.members.scope
 
-    def step(self, gradient: Array | None, num_samples: int, update: Update) -> None:  # noqa: ARG002
+    def step(self, gradient: Array | None, num_samples: int) -> None:
         """See `WorkerPolicy`."""
+        self._samples += num_samples
         self._move(self._exchange(gradient, num_samples))
 
     def agreed(self) -> None:
@@ -46,10 +47,11 @@ class ServedWorker:
     def finish(self) -> None:
         """See `WorkerPolicy`; when all have ended, every site asks for the last weights."""
         ask = Ask(GRADIENT, self._replica.layout, self._scope)
-        stay_until_all_are_done(self._plane, [ask], lambda _ask, change: self._move(change))
+        stay_until_all_are_done(self._plane, {ask: None}, lambda _ask, change, _weight: self._move(change))
         if self._own_rounds:
             self._plane.total(np.zeros(1))
             self._move(self._exchange(np.zeros(self._replica.layout.count, np.float32), 0))
+        average_statistics(self._replica, self._plane, self._samples)
 
     def _exchange(self, gradient: Array | None, num_samples: int) -> Array | None:
         return self._plane.mean(GRADIENT, self._replica.layout, gradient, num_samples, self._scope).wait()
@@ -63,5 +65,5 @@ class ServedWorker:
 class Mixed(Options):
     """Each site exchanges with the root when it is ready, and waits for no other."""
 
-    what: ClassVar[str] = "synchronization"
+    what: ClassVar[str] = SYNCHRONIZATION
     name: ClassVar[str] = "mixed"

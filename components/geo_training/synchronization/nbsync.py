@@ -8,7 +8,7 @@ fragments; Douillard et al., 2025). Of the family of overlapped local SGD (CoCoD
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..options import Number, Options, Whole, option
+from ..options import SYNCHRONIZATION, Number, Options, Whole, option
 from .hfa import Every
 from .local_steps import LocalSteps
 
@@ -17,7 +17,7 @@ from .local_steps import LocalSteps
 class NbSync(Options):
     """Averages weights over all sites without waiting."""
 
-    what: ClassVar[str] = "synchronization"
+    what: ClassVar[str] = SYNCHRONIZATION
     name: ClassVar[str] = "nbsync"
 
     steps: int = option(20, Whole(1, 1_000_000))

@@ -3,16 +3,15 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
 
-import numpy as np
-
 from ..messages import Array
-from ..options import Number, Options, Whole, option
+from ..options import SYNCHRONIZATION, Number, Options, Whole, option
 from ..reductions import Reduction
 from ..rounds import All, Quorum, Rule
 from ..units import OWN, TREE, RoundId, Unit
 from .fsa import GRADIENT
 from .local_steps import DELTA
 from .outer import Nesterov
+from .statistics import STATISTICS
 
 WEIGHTS = "weights"
 """Role of the first weights, which the first worker gives to all."""
@@ -22,7 +21,7 @@ WEIGHTS = "weights"
 class QuorumOptions(Options):
     """The root waits for some workers only, and for the others a little longer."""
 
-    what: ClassVar[str] = "synchronization"
+    what: ClassVar[str] = SYNCHRONIZATION
     name: ClassVar[str] = "quorum"
 
     workers: int = option(1, Whole(1, 1_000_000))
@@ -74,7 +73,7 @@ class Root:
 
     def rule(self, round_id: RoundId) -> Rule:
         """See `NodePolicy`."""
-        if self._quorum is None or _role(round_id) not in (DELTA, GRADIENT):
+        if self._quorum is None or _role(round_id) not in (DELTA, GRADIENT, STATISTICS):
             return All()
         return Quorum(self._quorum.workers, self._quorum.grace_s)
 

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..messages import Array
-from ..options import Number, Options, option
+from ..options import SYNCHRONIZATION, Number, Options, option
 from ..units import Unit
 
 
@@ -18,7 +18,7 @@ from ..units import Unit
 class Outer(Options):
     """Nesterov momentum at the root, on the mean change of the weights."""
 
-    what: ClassVar[str] = "synchronization"
+    what: ClassVar[str] = SYNCHRONIZATION
     name: ClassVar[str] = "outer"
 
     rate: float = option(0.7, Number(0, 10, without_low=True))

@@ -11,7 +11,7 @@ from geokfp.components.geo_training.errors import ProtocolError
 from geokfp.components.geo_training.messages import NOTHING, Payload
 from geokfp.components.geo_training.route import TreeRouter
 from geokfp.components.geo_training.scheduling import InOrder
-from geokfp.components.geo_training.synchronization import SYNCHRONIZATIONS, synchronization
+from geokfp.components.geo_training.synchronization import TECHNIQUES, synchronization
 from geokfp.components.geo_training.topology import ROOT, read
 from geokfp.components.geo_training.units import SITE, TREE, RoundId, Unit
 from hypothesis import given
@@ -62,10 +62,11 @@ def test_slices_cover_the_key_once_in_order_and_within_their_size(count, slice_b
     assert len(units) >= 1
 
 
-@pytest.mark.parametrize("name", sorted(SYNCHRONIZATIONS))
-def test_with_one_contribution_a_policy_finishes_when_all_are_in(name):
-    rule = synchronization(name).node().rule()
-    assert rule.finished(frozenset("ab"), frozenset("ab"), 0.0)
+@pytest.mark.parametrize("name", [*TECHNIQUES, "fsa + quorum(workers=1)"])
+@pytest.mark.parametrize("end", ["node", "root"])
+def test_a_round_is_finished_when_all_are_in(name, end):
+    rule = getattr(synchronization(name), end)().rule(RoundId(TREE, UNIT, 0))
+    assert rule.finished(frozenset("ab"), frozenset(), frozenset("ab"), 0.0)
 
 
 def test_every_route_of_the_tree_leads_every_worker_to_its_end():
