@@ -99,7 +99,7 @@ def _build(kind: type[Options], texts: Mapping[str, str]) -> Options:
 def _chosen(table: Mapping[str, Any], what: str, name: str) -> Any:
     if name in table:
         return table[name]
-    raise InputError(f"{what}, allowed: {', '.join(sorted(table)) or 'none'}{_nearest(name, table)}")
+    raise InputError(f"{what}, allowed: {', '.join(sorted(table)) or 'no option'}{_nearest(name, table)}")
 
 
 def _nearest(name: str, names: Iterable[str]) -> str:
