@@ -23,8 +23,8 @@ class GeoTrainingConfig(LearningConfig):
     """Addresses, `{"root": "host:port", "sites": {name: {"listens": "host:port"}}}`; what is missing is a
     free port of this machine."""
     synchronization: str = "fsa"
-    """How the sites keep in step: a technique with its options, then rules, such as `fsa` (every worker of every
-    site in every step) or `hfa(k1=20) + outer(momentum=0.9)`; README.md lists them."""
+    """How the sites keep in step: a technique with its options, then rules, such as `fsa` (every worker of
+    every site in every step) or `hfa(k1=20) + outer(momentum=0.9)`; README.md lists them."""
     compression: str = "none"
     """How gradients travel between sites, both ways: a technique with its options, then rules, such as `none`
     (dense FP32), `fp16` or `top_k(ratio=0.015, bits=2)`; README.md lists them."""
@@ -38,8 +38,8 @@ class GeoTrainingConfig(LearningConfig):
         LearningConfig.__post_init__(self)
         if synchronization(self.synchronization).unequal_steps:
             raise InputError(
-                f"synchronization {self.synchronization!r}: sites would take unequal numbers of steps, but epochs "
-                "of a GNN are equal ones, allowed: fsa, mixed, hfa, nbsync"
+                f"synchronization {self.synchronization!r}: sites would take unequal numbers of steps, "
+                "but the epochs of a GNN are equal ones, allowed: fsa, hfa, nbsync"
             )
         compression(self.compression)
         check(self.topology)

@@ -34,8 +34,8 @@ def read(
         rules: option classes by the name of the rule.
 
     Raises:
-        InputError: it is not of the grammar, or a name or value is not allowed; one line with the name or option,
-            the value and what is allowed.
+        InputError: it is not of the grammar, or a name or value is not allowed; one line with the name or
+            option, the value and what is allowed.
     """
     if not isinstance(text, str):
         raise InputError(f"{what} is {text!r}, allowed: text such as name(option=value) + rule(option=value)")
@@ -92,4 +92,4 @@ def _chosen(table: Mapping[str, T], what: str, name: str) -> T:
         return table[name]
     near = get_close_matches(name, table, n=1)
     hint = f" (nearest: {near[0]})" if near else ""
-    raise InputError(f"{what}, allowed: {', '.join(sorted(table)) or 'none'}{hint}")
+    raise InputError(f"{what}, allowed: {', '.join(sorted(table)) or 'no option'}{hint}")

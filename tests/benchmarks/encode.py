@@ -1,8 +1,8 @@
 """What compressing one large tensor takes on one core, beside `torch.topk` on that tensor in the same run.
 
-The tensor has as many values as AlexNet has parameters. Each compression encodes it as one unit, as a site does
-towards the root; error feedback and momentum are in the time. The error is that of one round, before anything
-was fed back: the norm of what was lost over the norm of the values.
+The tensor has as many values as AlexNet has parameters. Each compression encodes it as one unit, as a site
+does towards the root; error feedback and momentum are in the time. The error is that of one round, before
+anything was fed back: the norm of what was lost over the norm of the values.
 
     python tests/benchmarks/encode.py --output encode.json
 """

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 
 from geokfp.components.geo_training.aggregator import Aggregator, AggregatorSettings
 from geokfp.components.geo_training.client import Client, ClientSettings
-from geokfp.components.geo_training.compression import compression
+from geokfp.components.geo_training.compression import compression as named
 from geokfp.components.geo_training.errors import GeoError
 from geokfp.components.geo_training.route import TreeRouter
-from geokfp.components.geo_training.synchronization import synchronization
+from geokfp.components.geo_training.synchronization import synchronization as chosen
 from geokfp.components.geo_training.topology import ROOT, Site, Topology
 from geokfp.components.geo_training.transport.base import Address, Transport
 
@@ -30,10 +30,11 @@ class Tree:
         synchronization: str = "fsa",
         compression: str = "none",
     ):
-        self.synchronization = synchronization
-        self.compression = compression
+        self.synchronization = chosen(synchronization)
         self.topology = topology
         self.transport = transport
+        self.between_sites = named(compression)
+        self.in_site = named("none")
         self.retry_s = retry_s
         self.round_timeout_s = round_timeout_s
         self.errors: dict[str, GeoError] = {}
@@ -56,7 +57,7 @@ class Tree:
         return Client(
             ClientSettings(name=name, peer=peer, **options),
             lambda: self.transport.connect(self.topology.address(peer), 5.0),
-            compression(self.compression if peer == ROOT else "none").up(),
+            (self.between_sites if peer == ROOT else self.in_site).up(),
         )
 
     def join(self) -> None:
@@ -65,7 +66,6 @@ class Tree:
             assert not thread.is_alive()
 
     def _aggregator(self, name: str) -> Aggregator:
-        chosen = synchronization(self.synchronization)
         return Aggregator(
             AggregatorSettings(
                 name=name,
@@ -74,8 +74,8 @@ class Tree:
             ),
             self.transport.listen(self.topology.address(name)),
             TreeRouter(self.topology),
-            chosen.root() if name == ROOT else chosen.node(),
-            compression(self.compression if name == ROOT else "none").down(),
+            self.synchronization.root() if name == ROOT else self.synchronization.node(),
+            (self.between_sites if name == ROOT else self.in_site).down(),
             {} if name == ROOT else {ROOT: self.client(name, ROOT)},
         )
 

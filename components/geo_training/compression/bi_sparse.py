@@ -87,6 +87,11 @@ class BiSparse:
         self._velocity: Array | None = None
         self._unsent: Array | None = None
 
+    @property
+    def unsent(self) -> Array | None:
+        """What was given and not yet sent, with its momentum, FP32; None before the first values."""
+        return self._unsent
+
     def encode(self, unit: Unit, values: Array) -> Payload:
         """See `Compressor`."""
         floats = as_float32(unit, values)

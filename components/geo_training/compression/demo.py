@@ -18,7 +18,7 @@ from ..messages import Array, Payload
 from ..units import Unit
 from .base import Compressor, Decoder
 from .chunks import num_chunks, rows_of
-from .floats import as_float32, restored
+from .floats import as_float32, checked_magnitude, restored
 
 NAME = "cosine"
 LARGEST_BLOCK = 4096
@@ -40,12 +40,12 @@ class Cosine:
         """See `Compressor`."""
         floats = as_float32(unit, values)
         coefficients = np.zeros(num_chunks(floats.size, self.block) * self.block, np.float32)
-        transform = _transform(self.block)
-        with np.errstate(over="ignore", invalid="ignore"):  # refused where coefficients are selected
+        checked_magnitude(unit, floats)
+        with np.errstate(over="ignore"):  # refused where coefficients are selected
             for first, rows in rows_of(floats, self.block):
                 start = first * self.block
                 out = coefficients[start : start + len(rows) * self.block].reshape(len(rows), self.block)
-                np.matmul(rows, transform[:, : rows.shape[1]].T, out=out)
+                np.matmul(rows, _transform(self.block)[:, : rows.shape[1]].T, out=out)
         inner = self.coefficients.encode(Unit(unit.key, unit.offset, coefficients.size), coefficients)
         buffers = (np.array([self.block], "<u2"), *inner.buffers)
         return Payload(f"{NAME}/{inner.codec}", values.dtype.newbyteorder("<").str, buffers)

@@ -31,6 +31,17 @@ def as_float32(unit: Unit, values: Array) -> Array:
         return np.ascontiguousarray(values, "<f4")
 
 
+def checked_magnitude(unit: Unit, values: Array) -> float:
+    """Returns the largest magnitude of the values, 0 without any.
+
+    Raises:
+        NotFiniteError: it is not finite, or too large.
+    """
+    magnitude = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+    refuse_beyond(unit, magnitude)
+    return magnitude
+
+
 def refuse_beyond(unit: Unit, magnitude: float) -> None:
     """Refuses values whose largest magnitude this is.
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import ProtocolError
 from ..messages import Array, Payload
 from ..units import Unit
-from .floats import LARGEST, as_float32, refuse_beyond, restored
+from .floats import LARGEST, as_float32, checked_magnitude, restored
 
 NAME = "fp16"
 _TOP_EXPONENT = 15
@@ -26,9 +26,7 @@ class Half:
     def encode(self, unit: Unit, values: Array) -> Payload:
         """See `Compressor`."""
         floats = as_float32(unit, values)
-        magnitude = max(float(floats.max(initial=0.0)), -float(floats.min(initial=0.0)))
-        refuse_beyond(unit, magnitude)
-        exponent = max(int(np.frexp(magnitude)[1]), _LOWEST_EXPONENT) - _TOP_EXPONENT
+        exponent = max(int(np.frexp(checked_magnitude(unit, floats))[1]), _LOWEST_EXPONENT) - _TOP_EXPONENT
         halves = np.multiply(floats, np.float32(2.0**-exponent)).astype("<f2")
         scale = np.array([2.0**exponent], "<f4")
         return Payload(NAME, values.dtype.newbyteorder("<").str, (scale, halves))

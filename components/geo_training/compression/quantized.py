@@ -23,7 +23,7 @@ from .floats import LARGEST, as_float32, refuse_beyond, restored
 NAME = "quantized"
 CHUNK = 1024
 LARGEST_CHUNK = 65535
-BITS = (2, 4, 8)
+BITS = (8, 4, 2)
 _SMALLEST = 2.0**-100
 """Chunks without a larger magnitude become zeros: dividing by theirs would leave FP32."""
 _ROUNDS_OF_MEANS = 2

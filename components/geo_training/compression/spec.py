@@ -1,6 +1,6 @@
 """What a user writes as `compression`: a technique, then rules about small units and Zstandard.
 
-Such as `none`, `top_k(ratio=0.015, bits=2)`, `bi_sparse(ratio=0.01) + by_size(bound=5000, small=fp16) + zstd`.
+Such as `none`, `top_k(ratio=0.015, bits=2)` or `bi_sparse(ratio=0.01) + by_size(bound=5000) + zstd`.
 """
 
 from collections.abc import Mapping
@@ -34,8 +34,8 @@ def parse(text: str) -> Spec:
     """Reads a compression.
 
     Raises:
-        InputError: it is not of the grammar, or a name or value is not allowed; one line with the name or option,
-            the value and what is allowed.
+        InputError: it is not of the grammar, or a name or value is not allowed; one line with the name or
+            option, the value and what is allowed.
     """
     technique, rules = read(COMPRESSION, text, TECHNIQUES, _RULES)
     return Spec(technique, **rules)

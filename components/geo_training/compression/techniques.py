@@ -24,7 +24,7 @@ from .union import Union
 _RATIO = Number(0, 1, without_low=True)
 _DECAY = Number(0, 1)
 _DENSE_BITS, _HALF_BITS = 32, 16
-_VALUE_BITS = OneOf((_DENSE_BITS, _HALF_BITS, *reversed(BITS)))
+_VALUE_BITS = OneOf((_DENSE_BITS, _HALF_BITS, *BITS))
 _LOSSY, _UNION, _NONE = "lossy", "union", "none"
 _EXACT, _SAMPLED = "exact", "sampled"
 

@@ -13,7 +13,7 @@ from ..errors import ProtocolError
 from ..messages import Array, Payload
 from ..units import Unit
 from .bits import pack, unpack
-from .floats import LARGEST, as_float32, refuse_beyond, restored
+from .floats import LARGEST, as_float32, checked_magnitude, restored
 
 NAME = "two_bit"
 _PLUS, _MINUS = np.uint8(1), np.uint8(2)
@@ -32,7 +32,7 @@ class TwoBit:
     def encode(self, unit: Unit, values: Array) -> Payload:
         """See `Compressor`."""
         floats = as_float32(unit, values)
-        refuse_beyond(unit, max(float(floats.max(initial=0.0)), -float(floats.min(initial=0.0))))
+        checked_magnitude(unit, floats)
         threshold = np.float32(self.threshold)
         codes = (floats >= threshold) * _PLUS + (floats <= -threshold) * _MINUS
         buffers = (np.array([threshold], "<f4"), pack(codes, 2))
