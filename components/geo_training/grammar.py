@@ -56,7 +56,8 @@ def _terms(what: str, text: str, rules: Iterable[str]) -> Iterator[tuple[str, di
         term = _TERM.match(text, position)
         if term is None:
             raise InputError(
-                f"{what} is {text!r}, allowed: name(option=value, ...), then + and a rule ({', '.join(rules)})"
+                f"{what} is {text!r}, allowed: name(option=value, ...), then + and a rule "
+                f"({', '.join(rules)})"
             )
         name, options, more = term.groups()
         yield name, _options(f"{what} {name}", options or "")

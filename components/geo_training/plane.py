@@ -98,7 +98,7 @@ class Members:
     """This worker."""
 
     scope: str = TREE
-    """Whom rounds join where nothing else is said: `tree` the workers of all sites, `site` those of this site."""
+    """Whom rounds join where nothing else is said: `tree` the workers of all sites, `site` those of one."""
 
     wait_s: float | None = None
     """Seconds that a round may wait for the other workers; None for the client's own."""

@@ -77,8 +77,8 @@ class All:
 class Quorum:
     """A round is finished with `workers` in it, once `grace_s` has passed for the others; sooner with all.
 
-    `Quorum(workers=1)` finishes with any contribution. Who comes later is counted in the unit's next round. Who
-    brings nothing does not count, as it has ended and would finish every round at once.
+    `Quorum(workers=1)` finishes with any contribution. Who comes later is counted in the unit's next round.
+    Who brings nothing does not count, as it has ended and would finish every round at once.
     """
 
     workers: int

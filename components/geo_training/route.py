@@ -58,8 +58,9 @@ class Router(Protocol):
 
 
 class TreeRouter:
-    """The tree of the topology in every round; scope `site` ends at the site's aggregator, `own <site>` joins
-    that site's workers and ends at the root.
+    """The tree of the topology in every round.
+
+    Scope `site` ends at the site's aggregator; `own <site>` joins that site's workers and ends at the root.
     """
 
     def __init__(self, topology: Topology) -> None:
