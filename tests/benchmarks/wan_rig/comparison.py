@@ -1,0 +1,147 @@
+"""All trainings of a benchmark, the best learning rate of each system, and what may be said of speed."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from .errors import RigError
+from .systems import CONTROL
+from .trial import Measured
+
+BASELINE = "mxnet"
+LAN = "mxnet_lan"
+PUBLISHED = ("iid", 0.95)
+"""The case in which speed-ups are told although a site alone reaches the target: others publish it."""
+TOLERANCE = 0.02
+"""Share by which a system's own count of bytes may differ from the interfaces'."""
+IN_TRANSIT_BYTES = 64 * 1024
+"""What may differ beside that: bytes count as sent when they enter a socket's buffer, and cross later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One training, or why there is none."""
+
+    learning_rate: float
+    """Of Adam."""
+    number: int
+    """Of this system and rate; also the seed."""
+    measured: Measured | None
+    """None when it failed."""
+    error: str = ""
+    """Why, in one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A system with its best learning rate."""
+
+    runs: tuple[Run, ...]
+    """All of them, of every learning rate."""
+    learning_rate: float | None
+    """The best one; None when every training failed."""
+    best: tuple[Measured, ...]
+    """The trainings at that rate that did not fail."""
+
+    @property
+    def failures(self) -> list[Run]:
+        """The runs that failed, of every learning rate."""
+        return [run for run in self.runs if run.measured is None]
+
+    @property
+    def seconds_to_target(self) -> float | None:
+        """Median; None unless every run at the best rate reached the target."""
+        failed = any(run.learning_rate == self.learning_rate for run in self.failures)
+        reached = bool(self.best) and not failed and all(measured.reached for measured in self.best)
+        return median(measured.seconds for measured in self.best) if reached else None
+
+    @property
+    def typical(self) -> Measured | None:
+        """The run at the best rate whose seconds are the median (of an even number, the slower)."""
+        ordered = sorted(self.best, key=lambda measured: (not measured.reached, measured.seconds))
+        return ordered[len(ordered) // 2] if ordered else None
+
+
+@dataclass(frozen=True, slots=True)
+class SpeedUps:
+    """How many times sooner than the baseline systems reach the target, where that may be told."""
+
+    ratios: Mapping[str, float]
+    """By system; empty when it may not."""
+    note: str
+    """Why not, or what to keep in mind; empty when nothing."""
+
+
+def repeat(rates: Sequence[float], num_runs: int, train: Callable[[float, int], Measured]) -> Outcome:
+    """Trains one system with every learning rate, some times each.
+
+    Args:
+        rates: learning rates.
+        num_runs: trainings with each.
+        train: takes a rate and the number of the run.
+    """
+    runs = []
+    for rate in rates:
+        for number in range(num_runs):
+            try:
+                runs.append(Run(rate, number, train(rate, number)))
+            except RigError as error:
+                runs.append(Run(rate, number, None, str(error)))
+    return outcome(runs)
+
+
+def outcome(runs: Sequence[Run]) -> Outcome:
+    """Picks the best rate: the soonest at the target, or else the most accurate at the end."""
+    rates = dict.fromkeys(run.learning_rate for run in runs if run.measured)
+    found = [
+        Outcome(tuple(runs), rate, tuple(r.measured for r in runs if r.learning_rate == rate and r.measured))
+        for rate in rates
+    ]
+    return min(found, key=_rank, default=Outcome(tuple(runs), None, ()))
+
+
+def speed_ups(outcomes: Mapping[str, Outcome], split: str, target: float) -> SpeedUps:
+    """Returns the speed-ups over the baseline, unless a site alone gets there too.
+
+    Args:
+        outcomes: by system, with the control.
+        split: how the sites differ.
+        target: accuracy to reach.
+    """
+    base, control = outcomes.get(BASELINE), outcomes.get(CONTROL)
+    if base is None or base.seconds_to_target is None:
+        return SpeedUps({}, f"no speed-ups: {BASELINE} did not run, or did not reach {target:g}")
+    if control is None or not control.best:
+        return SpeedUps({}, "no speed-ups: the control, each site alone, was not run")
+    alone = any(measured.reached for measured in control.best)
+    if alone and (split, target) != PUBLISHED:
+        return SpeedUps({}, f"no speed-ups: a site alone reaches {target:g} without the others")
+    ratios = {
+        name: base.seconds_to_target / found.seconds_to_target
+        for name, found in outcomes.items()
+        if name not in (BASELINE, LAN, CONTROL) and found.seconds_to_target
+    }
+    note = f"a site alone reaches {target:g} too: speed-ups only compare with figures published so"
+    return SpeedUps(ratios, note if alone else "")
+
+
+def disagreements(outcomes: Mapping[str, Outcome]) -> list[str]:
+    """Returns a line for each system whose own count of bytes is not the interfaces'."""
+    lines = []
+    for name, found in outcomes.items():
+        for measured in found.best:
+            own, seen = measured.wan_bytes_counted_by_engine, measured.wan_bytes
+            if own is not None and abs(own - seen) > TOLERANCE * max(own, seen) + IN_TRANSIT_BYTES:
+                lines.append(f"{name} counted {own:,} bytes itself where the interfaces counted {seen:,}")
+    return lines
+
+
+def with_control(names: Sequence[str]) -> list[str]:
+    """Returns the systems to run: the control first, which says whether the others compare."""
+    return [CONTROL, *(name for name in names if name != CONTROL)]
+
+
+def _rank(found: Outcome) -> tuple[bool, float, float]:
+    seconds = found.seconds_to_target
+    accuracy = median(measured.final_accuracy for measured in found.best)
+    return (seconds is None, seconds or 0.0, -accuracy)

@@ -1,0 +1,69 @@
+"""One worker of any system that is a key-value store of MXNet: trains the shared model through
+`gluon.Trainer`.
+
+    python -m wan_rig.gluon_worker JOB.json
+
+A store that is not MXNet's own is registered by importing `plugin`; it then offers `barrier()` and may offer
+`wan_bytes()`, the bytes that it counted on its site's wide-area links so far, both ways.
+"""
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+import mxnet as mx
+
+from . import cnn, mnist
+from .gluon_job import GluonJob
+from .records import Recorder
+
+
+def main(path: Path) -> None:
+    """Trains as the job says."""
+    job = GluonJob.read(path)
+    if job.plugin:
+        importlib.import_module(job.plugin)
+    store = mx.kv.create(job.store)
+    net = cnn.build(job.seed)
+    trainer = mx.gluon.Trainer(
+        net.collect_params(),
+        "adam",
+        # The store's sum is over the workers' sums: with `step(1)` this makes it a mean over all images.
+        {"learning_rate": job.learning_rate, "rescale_grad": 1 / (job.batch * job.num_workers)},
+        kvstore=store,
+        compression_params=job.compression or None,
+    )
+    # Else the first step distributes the initial weights, inside the clock.
+    trainer._init_kvstore()
+    trainer._init_params()
+    mx.nd.waitall()
+    train(job, net, trainer, store)
+
+
+def train(job: GluonJob, net: Any, trainer: Any, store: Any) -> None:
+    """Trains from the barrier on, and leaves records."""
+    recorder = Recorder(Path(job.records), waits=job.waits) if job.records else None
+    everything, _ = mnist.read(Path(job.data))
+    own = everything.of(mnist.share(everything.labels, job.split, job.site, job.worker))
+    number = job.site[0] * job.worker[1] + job.worker[0]
+    source = mnist.batches(own, job.batch, seed=1000 * job.seed + number)
+    loss_of = mx.gluon.loss.SoftmaxCrossEntropyLoss()
+    count = getattr(store, "wan_bytes", lambda: None)
+    (getattr(store, "barrier", None) or store._barrier)()
+    if recorder:
+        recorder.start(cnn.weights(net), count())
+    for step in range(1, job.steps + 1):
+        batch = next(source)
+        with mx.autograd.record():
+            loss = loss_of(net(mx.nd.array(batch.images)), mx.nd.array(batch.labels))
+        loss.backward()
+        trainer.step(1)
+        if step % job.every == 0:
+            mx.nd.waitall()  # all workers do, or some would run ahead of the snapshots
+            if recorder:
+                recorder.save(step, cnn.weights(net), count())
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

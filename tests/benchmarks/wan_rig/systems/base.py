@@ -1,0 +1,120 @@
+"""What a system is: which processes run where in one trial."""
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..gluon_job import GluonJob
+from ..processes import Process
+
+CONTROL = "alone"
+"""Name of the control, in which no site knows of another."""
+BENCHMARKS = Path(__file__).parents[2]
+"""Folder from which processes import `wan_rig`."""
+PYTHON_ENVIRONMENT = {"PYTHONPATH": str(BENCHMARKS), "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+"""Of every process: one thread, as there are more processes than cores."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Setting:
+    """What is the same for all systems, and the learning rate of this trial."""
+
+    folder: Path
+    """The trial's own folder; processes may write below."""
+    data: Path
+    """Folder of the images."""
+    addresses: Mapping[str, str]
+    """IPv4 address of each endpoint."""
+    sites: tuple[str, ...]
+    """Names of the sites."""
+    workers: int
+    """Workers of each site."""
+    split: str
+    """How the sites differ."""
+    batch: int
+    """Images of one worker's step."""
+    learning_rate: float
+    """Of Adam."""
+    seed: int
+    """Of the initial weights and the order of images."""
+    steps: int
+    """Batches after which workers end by themselves."""
+    every: int
+    """Steps between two snapshots."""
+    waits: bool
+    """Whether workers wait, with their clocks stopped, for the evaluation of each snapshot."""
+
+    @property
+    def records(self) -> Path:
+        """Folder of the records, one folder a site."""
+        return self.folder / "records"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class System:
+    """A way to train at several sites."""
+
+    says: str
+    """One line."""
+    plan: Callable[[Setting], tuple[Process, ...]]
+    """Says what to start; called once a trial, before anything runs. May write files below the folder."""
+    shaped: bool = True
+    """Whether it runs over the shaped links."""
+    judged: Callable[[list[float]], float] = min
+    """Which of the sites' accuracies counts: by default all sites must reach the target."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Store:
+    """The key-value store that a worker trains through."""
+
+    name: str
+    """What `mxnet.kv.create` takes."""
+    plugin: str = ""
+    """Module that registers it; empty for MXNet's own."""
+    compression: Mapping[str, Any] = field(default_factory=dict)
+    """What `gluon.Trainer` takes as compression_params."""
+    num_workers: int
+    """Workers whose gradients it adds up."""
+
+
+def gluon_worker(
+    setting: Setting, site: int, worker: int, store: Store, environment: Mapping[str, str]
+) -> Process:
+    """Returns one worker, after writing its job; the first of each site leaves the records.
+
+    Args:
+        setting: the trial's.
+        site: number of the site.
+        worker: number of the worker in its site.
+        store: what it trains through.
+        environment: variables that the store reads.
+    """
+    name = f"{setting.sites[site]}-worker-{worker}"
+    path = setting.folder / f"{name}.json"
+    GluonJob(
+        data=str(setting.data),
+        split=setting.split,
+        site=(site, len(setting.sites)),
+        worker=(worker, setting.workers),
+        num_workers=store.num_workers,
+        batch=setting.batch,
+        learning_rate=setting.learning_rate,
+        seed=setting.seed,
+        steps=setting.steps,
+        every=setting.every,
+        records="" if worker else str(setting.records / setting.sites[site]),
+        waits=setting.waits,
+        store=store.name,
+        plugin=store.plugin,
+        compression=dict(store.compression),
+    ).write(path)
+    return Process(
+        name=name,
+        endpoint=setting.sites[site],
+        command=(sys.executable, "-m", "wan_rig.gluon_worker", str(path)),
+        environment={**PYTHON_ENVIRONMENT, **environment},
+        finishes=True,
+    )

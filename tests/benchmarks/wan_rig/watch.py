@@ -1,0 +1,124 @@
+"""Follows the records of a training under way, has them judged, and says when it is over."""
+
+import time
+from dataclasses import dataclass
+
+from .curve import Point, curve, reached
+from .errors import TrialFailed
+from .judge import Judge
+from .network import Network
+from .processes import Processes
+from .records import Follower, Row, judged_mark
+from .systems import Setting, System
+
+POLL_S = 0.01
+START_S = 300.0
+"""Seconds until every site has its first snapshot: imports, and the initial weights over slow links."""
+JUDGING_S = 120.0
+"""Seconds that judging one snapshot may take when the training is over."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Limits:
+    """When a training ends."""
+
+    target: float
+    """Accuracy whose first reach is measured."""
+    seconds: float
+    """Of training, after which it is stopped."""
+    to_the_end: bool = False
+    """Whether it goes on after the target, to the last step or second."""
+
+
+class Watch:
+    """One training.
+
+    Args:
+        system: what trains.
+        setting: the trial's.
+        judge: what tells accuracies.
+        limits: when to stop.
+    """
+
+    def __init__(self, system: System, setting: Setting, judge: Judge, limits: Limits) -> None:
+        self._system = system
+        self._limits = limits
+        self._sites = setting.sites
+        self._followers = {site: Follower(setting.records / site) for site in setting.sites}
+        self._judge = judge
+        self._submitted = False
+        self._points: list[Point] = []
+        self._accuracies: list[float] = []
+        self.rows: list[Row] = []
+
+    @property
+    def began(self) -> float:
+        """Moment at which the clock started; sites leave the barrier together."""
+        return min(row.moment for row in self.rows if row.step == 0)
+
+    @property
+    def points(self) -> list[Point]:
+        """Accuracy over time as far as it is judged; it ends at the target, unless the training goes on."""
+        found = reached(self._points, self._limits.target)
+        if found is None or self._limits.to_the_end:
+            return self._points
+        return self._points[: self._points.index(found) + 1]
+
+    def until_over(self, built: Network, processes: Processes) -> None:
+        """Returns when the training has ended, or has reached what it shall.
+
+        Raises:
+            TrialFailed: a process ended badly, or not all sites started.
+        """
+        start_by = time.monotonic() + START_S
+        while not processes.all_finished():
+            self._turn()
+            if self._all_started():
+                built.start_schedule(self.began)
+                if self._is_there() or time.monotonic() > self.began + self._limits.seconds:
+                    return
+            elif time.monotonic() > start_by:
+                raise TrialFailed(f"not all of {', '.join(self._sites)} had started after {START_S:g} s")
+            time.sleep(POLL_S)
+        self._turn()
+        if not self._all_started():
+            raise TrialFailed(f"not all of {', '.join(self._sites)} left records")
+
+    def until_judged(self) -> None:
+        """Returns when all snapshots are judged that matter.
+
+        Raises:
+            TrialFailed: the judge takes too long.
+        """
+        known, deadline = -1, 0.0
+        while not self._is_there() and len(self._accuracies) < len(self.rows):
+            if len(self._accuracies) > known:
+                known, deadline = len(self._accuracies), time.monotonic() + JUDGING_S
+            if time.monotonic() > deadline:
+                raise TrialFailed(f"a snapshot was not judged within {JUDGING_S:g} s")
+            self._turn()
+            time.sleep(POLL_S)
+
+    def _turn(self) -> None:
+        """Reads new records, and keeps the judge busy with one snapshot at a time."""
+        for follower in self._followers.values():
+            self.rows += follower.new_rows()
+        if len(self._accuracies) == len(self.rows):
+            return
+        row = self.rows[len(self._accuracies)]
+        path = self._followers[row.site].path(row)
+        if not self._submitted:
+            self._judge.submit(path)
+            self._submitted = True
+        elif (accuracy := self._judge.accuracy(path)) is not None:
+            self._submitted = False
+            self._accuracies.append(accuracy)
+            judged_mark(path).touch()
+            judged = zip(self.rows, self._accuracies, strict=False)
+            self._points = curve(judged, len(self._sites), self._system.judged)
+
+    def _all_started(self) -> bool:
+        return {row.site for row in self.rows} == set(self._sites)
+
+    def _is_there(self) -> bool:
+        return not self._limits.to_the_end and reached(self._points, self._limits.target) is not None
