@@ -27,15 +27,18 @@ class GeoExchange:
     Args:
         plane: what joins the workers.
         policy: what is exchanged, and when.
+        optimizer: the worker's; None until the first step names it.
     """
 
-    def __init__(self, plane: Plane, policy: WorkerPolicy) -> None:
+    def __init__(
+        self, plane: Plane, policy: WorkerPolicy, optimizer: torch.optim.Optimizer | None = None
+    ) -> None:
         self.index = plane.index
         self.size = plane.size
         self._plane = plane
         self._policy = policy
         self._replica: TorchReplica
-        self._optimizer: torch.optim.Optimizer
+        self._optimizer = optimizer
 
     def broadcast(self, model: nn.Module) -> None:
         """See `Exchange`; only the first worker's weights travel up."""
@@ -80,8 +83,9 @@ class GeoExchange:
         self._plane.close()
 
     def _update(self, mean: Array) -> None:
-        self._replica.set_gradient(mean)
-        self._optimizer.step()
+        if self._optimizer is not None:  # else it has taken no step, and all that others took come too late
+            self._replica.set_gradient(mean)
+            self._optimizer.step()
 
     def _first(self, role: str, layout: Layout, values: Array) -> Array:
         if not layout.count:

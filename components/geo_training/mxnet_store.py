@@ -1,18 +1,15 @@
-"""MXNet's key-value store over the tree: `gluon.Trainer(..., kvstore=mx.kv.create("geokfp"))`, or `push` and `pull`.
+"""MXNet's key-value store over the tree, for `gluon.Trainer` and for scripts that `push` and `pull`.
+
+    trainer = gluon.Trainer(net.collect_params(), "adam", kvstore=mx.kv.create("geokfp"))
 
 The optimizer acts on the worker; what the workers exchange, and when, the policy says. A step begins with the
-push of a first key and ends with that of the last, as gluon's Trainer pushes every parameter in each step; what is
-pulled meanwhile comes at its end. As in `dist_sync` the optimizer is given the SUM of the workers' gradients, or
-where each worker steps by itself what stands for it, so that `rescale_grad` means the same.
-
-Parameters without a gradient (running means and variances) are averaged as statistics. Written against MXNet 1.9.1.
+push of a first key and ends with that of the last, as gluon's Trainer pushes every parameter in each step;
+what is pulled meanwhile comes at its end. As in `dist_sync` the optimizer is given the SUM of the workers'
+gradients, or where each worker steps by itself what stands for it, so that `rescale_grad` means the same.
+Parameters without a gradient (running means and variances) are averaged as statistics. For MXNet 1.9.1.
 """
 
-import atexit
-import os
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import mxnet as mx
@@ -22,15 +19,9 @@ from mxnet.kvstore import KVStoreBase
 from .._files import InputError
 from .errors import UsageError
 from .messages import Array
-from .plane import SMALL, Layout, Members, Plane
-from .server import dial
-from .synchronization import synchronization
+from .place import Place
+from .plane import SMALL, Layout
 from .topology import ROOT
-from .transport.tcp import TcpTransport
-from .tree_job import TreeJob
-
-TREE_VARIABLE, WORKER_VARIABLE = "GEOKFP_TREE", "GEOKFP_WORKER"
-"""Where a worker finds its `TreeJob`, and its name there, such as `site-0/trainer-1`."""
 
 
 class _Tensors:
@@ -62,7 +53,7 @@ class _Tensors:
 class GeoKfp(KVStoreBase):  # type: ignore[misc]
     """The store; `mx.kv.create("geokfp")` makes it.
 
-    The worker's place is read from the environment: `GEOKFP_TREE` and `GEOKFP_WORKER`.
+    The worker finds its place in the environment (`place`).
 
     Raises:
         InputError: a variable is missing, or names no worker of the tree.
@@ -70,20 +61,13 @@ class GeoKfp(KVStoreBase):  # type: ignore[misc]
     """
 
     def __init__(self) -> None:
-        job, name = _place()
-        self._policy = synchronization(job.synchronization).worker()
-        members = Members(workers=job.topology.workers, name=name)
-        site = job.topology.site(name).name
-        self._plane = Plane(dial(job, name, site, TcpTransport()), members)
+        self._place = Place.from_environment()
+        self._plane, self._policy = self._place.plane, self._place.policy
         self._arrays: dict[Any, list[Any]] = {}
         self._tensors: _Tensors | None = None
         self._updater: Any = None
         self._pushed: dict[Any, Array] = {}
         self._pulled: dict[Any, list[Any]] = {}
-        self._failed = False
-        self._closed = False
-        atexit.register(self.close)
-        self._note_failures()
 
     @property
     def type(self) -> str:
@@ -170,7 +154,7 @@ class GeoKfp(KVStoreBase):  # type: ignore[misc]
         self._plane.total(np.zeros(1))
 
     def wan_bytes(self) -> int:
-        """Returns the bytes on this site's link to the root so far, both ways, as the aggregator counts them."""
+        """Returns the bytes on this site's link to the root so far, both ways, as its node counts them."""
         traffic = self._plane.client.peer_traffic()[ROOT]
         return traffic.sent_bytes + traffic.received_bytes
 
@@ -182,16 +166,8 @@ class GeoKfp(KVStoreBase):  # type: ignore[misc]
         return dict(_cut(flat, tensors, self._arrays))
 
     def close(self) -> None:
-        """Ends together with the other workers: all have the same weights then. Called when the program ends."""
-        if self._closed:
-            return
-        self._closed = True
-        if self._failed:
-            self._plane.client.close("a worker failed")
-            return
-        if self._tensors is not None:
-            self._policy.finish()
-        self._plane.close()
+        """Ends together with the other workers, with the same weights; called when the program ends."""
+        self._place.finish()
 
     def _name(self, key: Any, arrays: list[Any]) -> None:
         if self._tensors is not None:
@@ -210,7 +186,7 @@ class GeoKfp(KVStoreBase):  # type: ignore[misc]
                     values = self._plane.sum(role, layout, read() if first else None).wait()
                     assert values is not None  # the first worker's are in it
                     write(values)
-            self._policy.begin(tensors, self._plane, self._update)
+            self._place.begin(lambda: self._policy.begin(tensors, self._plane, self._update))
         return self._tensors
 
     def _step(self, tensors: _Tensors) -> None:
@@ -232,25 +208,6 @@ class GeoKfp(KVStoreBase):  # type: ignore[misc]
             own = self._arrays[key][0]
             if array is not own:
                 own.copyto(array)
-
-    def _note_failures(self) -> None:
-        before = sys.excepthook
-
-        def note(*failure: Any) -> None:
-            self._failed = True
-            before(*failure)
-
-        sys.excepthook = note
-
-
-def _place() -> tuple[TreeJob, str]:
-    missing = [name for name in (TREE_VARIABLE, WORKER_VARIABLE) if not os.environ.get(name)]
-    if missing:
-        raise InputError(f"environment: {' and '.join(missing)} must be set for the store geokfp")
-    job, name = TreeJob.read(Path(os.environ[TREE_VARIABLE])), os.environ[WORKER_VARIABLE]
-    if name not in job.topology.workers:
-        raise InputError(f"{WORKER_VARIABLE} {name!r}: must be one of {', '.join(job.topology.workers)}")
-    return job, name
 
 
 def _listed(value: Any) -> list[Any]:

@@ -124,8 +124,8 @@ def _train(job: GeoJob, parts: Partitions) -> None:
             num_samplers=job.config.num_samplers,
         )
     progress(
-        f"{len(parts.sites)} sites, {len(job.tree.topology.workers)} trainers, joined by {len(parts.sites) + 1} "
-        f"aggregators ({job.config.synchronization}, compression {job.config.compression})"
+        f"{len(parts.sites)} sites, {len(job.tree.topology.workers)} trainers, "
+        f"joined by {len(parts.sites) + 1} aggregators ({job.config.synchronization}, compression {job.config.compression})"
     )
     run_job(
         Job(

@@ -1,4 +1,4 @@
-"""A torch model as flat vectors, for the policies; parameters are float32 on the wire, whatever they are here."""
+"""A torch model as flat vectors, for the policies; parameters are float32 on the wire."""
 
 from collections.abc import Iterable, Sequence
 

@@ -13,7 +13,7 @@ SITE = "site"
 """Scope of a round that joins the workers of one site and ends at the site's aggregator."""
 
 OWN = "own "
-"""Begins the scope of a round that joins the workers of one site and ends at the root; then the site's name."""
+"""Begins the scope of a round that joins the workers of one site and ends at the root; the site follows."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -34,8 +34,8 @@ class Exchange(Protocol):
         """Takes one step; all workers call it in every step.
 
         Before the call `parameter.grad` holds the gradient of the loss SUMMED over this worker's samples. The
-        optimizer steps with a mean over samples: of all workers, or only of this one where weights are averaged
-        from time to time instead.
+        optimizer steps with a mean over samples: of all workers, or only of this one where weights are
+        averaged from time to time instead.
 
         Args:
             model: the model; its gradients may be None when `num_samples` is 0.

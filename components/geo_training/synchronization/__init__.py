@@ -1,11 +1,11 @@
-"""When workers exchange, what, and what the tree makes of it: one policy a file, composed by what the user writes.
+"""When workers exchange, what, and what the tree makes of it: one policy a file, composed by the user's text.
 
-A technique says what a worker does (`fsa`, `mixed`, `hfa`, `esync`, `nbsync`); rules add to it: `outer`, an outer
-optimizer at the root; `streamed`, fragments that are synchronised at different times; `quorum`, rounds that do
-not wait for all.
+A technique says what a worker does (`fsa`, `mixed`, `hfa`, `esync`, `nbsync`); rules add to it: `outer`, an
+outer optimizer at the root; `streamed`, fragments that are synchronised at different times; `quorum`, rounds
+that do not wait for all.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
@@ -63,8 +63,8 @@ class Synchronization:
             for rule in (self.outer, self.streamed):
                 if rule is not None:
                     raise InputError(
-                        f"synchronization {self.technique.name} + {rule.name}: {rule.name} is for changes of weights, "
-                        "allowed with hfa, esync, nbsync"
+                        f"synchronization {self.technique.name} + {rule.name}: {rule.name} is for changes of "
+                        "weights, allowed with hfa, esync, nbsync"
                     )
 
     @property

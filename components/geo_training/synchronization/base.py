@@ -1,4 +1,4 @@
-"""What a synchronisation policy decides, at a node and at a worker. Knows nothing of networks or frameworks."""
+"""What a synchronisation policy decides, at a node and at a worker. Knows no network and no framework."""
 
 from collections.abc import Callable
 from typing import Protocol, TypeAlias

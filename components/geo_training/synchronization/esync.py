@@ -1,9 +1,9 @@
 """ESync: every site takes as many steps as fit into the time of the slowest (Li et al., *ESync*, 2020).
 
-After each round the workers tell their measured seconds a step and seconds a round. The round that the slowest
-site can make with `steps` steps lasts T = max(steps * c + m); site i then takes (T - m) / c_i steps, at least
-one and at most `cap * steps`. m is the time of the transfer alone, the shortest round of any worker: the last
-to come waits for nobody.
+After each round the workers tell their measured seconds a step and seconds a round. The round that the
+slowest site can make with `steps` steps lasts T = max(steps * c + m); site i then takes (T - m) / c_i steps,
+at least one and at most `cap * steps`. m is the time of the transfer alone, the shortest round of any worker:
+the last to come waits for nobody.
 """
 
 import time

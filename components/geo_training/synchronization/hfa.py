@@ -1,4 +1,4 @@
-"""HFA: workers average at their site after K1 steps, sites average after K1 * K2 (HierFAVG; Liu et al., ICC 2020).
+"""HFA: workers average at their site after K1 steps, sites after K1 * K2 (HierFAVG; Liu et al., ICC 2020).
 
 Means are weighted by samples. With K1 = K2 = 1 and plain SGD it equals full synchronisation.
 """

@@ -30,7 +30,7 @@ class Plan(Protocol):
         """Called once."""
 
     def due(self, step: int, fragments: int) -> list[int]:
-        """Returns which of so many fragments are to be synchronised over all sites after the `step`-th step."""
+        """Returns which of so many fragments are due over all sites after the `step`-th step."""
 
     def site_due(self, step: int) -> bool:
         """Tells whether the workers of the site are to be averaged, where nothing else is due."""
@@ -60,11 +60,12 @@ class LocalSteps:
     """See `WorkerPolicy`.
 
     Args:
-        plan: when to synchronise.
-        num_fragments: parts of the model that are synchronised at different times (Douillard et al., *Streaming
+        plan: when to synchronise. num_fragments: parts of the model that are synchronised at different times
+        (Douillard et al., *Streaming
             DiLoCo*, 2025).
-        damping: None waits for each result; a number trains on while the result is under way, and then corrects
-            the weights by this share of (mean change - own change), so that the steps taken meanwhile are kept.
+        damping: None waits for each result; a number trains on while the result is under way, and then
+            corrects the weights by this share of (mean change - own change), so that the steps taken
+            meanwhile are kept.
     """
 
     def __init__(self, plan: Plan, num_fragments: int = 1, damping: float | None = None) -> None:
@@ -105,7 +106,7 @@ class LocalSteps:
         return self._anchor
 
     def finish(self) -> None:
-        """See `WorkerPolicy`: brings the last change, then takes part without values until nobody brings any."""
+        """See `WorkerPolicy`: brings the last change, then stays until nobody brings any."""
         for fragment in self._fragments:
             self._leave(fragment)
         pieces = {Ask(DELTA, fragment.layout): fragment.piece for fragment in self._fragments}

@@ -1,8 +1,8 @@
 """MixedSync of GeoMX: synchronous inside a site, asynchronous between sites.
 
-The gradient of a site goes to the root in a round of the site's own. The root lets its optimizer act at once, and
-answers with the change of the weights since that site's last answer. A site's gradient is thus of weights that
-others have changed meanwhile; the optimizer `dcasgd` corrects for it.
+The gradient of a site goes to the root in a round of the site's own. The root lets its optimizer act at once,
+and answers with the change of the weights since that site's last answer. A site's gradient is thus of weights
+that others have changed meanwhile; the optimizer `dcasgd` corrects for it.
 """
 
 from dataclasses import dataclass

@@ -2,7 +2,8 @@
 
 A result is one round late exactly, and corrects by the difference between the mean change and one's own, so
 that the steps taken meanwhile are kept; `damping` below 1 takes a share of it (as Streaming DiLoCo mixes late
-fragments; Douillard et al., 2025). Of the family of overlapped local SGD (CoCoD-SGD; Shen et al., IJCAI 2019).
+fragments; Douillard et al., 2025). Of the family of overlapped local SGD (CoCoD-SGD; Shen et al., IJCAI
+2019).
 """
 
 from dataclasses import dataclass

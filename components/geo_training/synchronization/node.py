@@ -27,7 +27,7 @@ class QuorumOptions(Options):
     workers: int = option(1, Whole(1, 1_000_000))
     """Workers that must be in a round; `all` of them is the rule without this one."""
     grace_s: float = option(1.0, Number(0, 86400))
-    """Seconds from the first contribution in which the others may still come; later ones count in the next round."""
+    """Seconds from the first contribution in which others may still come; later ones are of the next round."""
 
 
 class RootOptimizer(Protocol):

@@ -1,7 +1,7 @@
-"""The outer optimizer: the root takes the mean change of the workers for a gradient (DiLoCo; Douillard et al., 2023).
+"""The outer optimizer: the mean change is a gradient at the root (DiLoCo; Douillard et al., 2023).
 
-With v the velocity and d the mean change: v <- momentum * v + d; the anchor moves by rate * (momentum * v + d),
-which is Nesterov's step. Rate 1 and momentum 0 move it by d, as HFA and FedAvg do, bit for bit.
+With v the velocity and d the mean change: v <- momentum * v + d; the anchor moves by rate * (momentum * v +
+d), which is Nesterov's step. Rate 1 and momentum 0 move it by d, as HFA and FedAvg do, bit for bit.
 """
 
 from dataclasses import dataclass
