@@ -12,17 +12,19 @@ if TYPE_CHECKING:
     from .geo_training.component import geo_train_gnn
     from .ingest.component import ingest_graph
     from .partition.component import partition_graph
+    from .shard.component import shard_table
     from .training.component import train_gnn
 
 _STAGE_OF = {
     "ingest_graph": "ingest",
+    "shard_table": "shard",
     "partition_graph": "partition",
     "train_gnn": "training",
     "geo_train_gnn": "geo_training",
     "export_model": "export",
 }
 
-__all__ = ["export_model", "geo_train_gnn", "ingest_graph", "partition_graph", "train_gnn"]
+__all__ = ["export_model", "geo_train_gnn", "ingest_graph", "partition_graph", "shard_table", "train_gnn"]
 
 
 def __getattr__(name: str) -> Any:

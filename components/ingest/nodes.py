@@ -7,21 +7,11 @@ import numpy as np
 import pandas as pd
 
 from .._files import InputError
+from .columns import choose_features, finite_numbers, split_codes
 from .config import IngestConfig
-from .graph import NO_SPLIT, TEST, TRAIN, VALIDATION, Array
+from .graph import NO_SPLIT, Array
 from .identifiers import tidy
-from .tables import Chunk, Table
-
-SPLIT_WORDS = {
-    "train": TRAIN,
-    "training": TRAIN,
-    "val": VALIDATION,
-    "valid": VALIDATION,
-    "validation": VALIDATION,
-    "test": TEST,
-    "none": NO_SPLIT,
-    "": NO_SPLIT,
-}
+from .tables import Table
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -52,7 +42,8 @@ def read_nodes(config: IngestConfig) -> Nodes:
     """Reads the nodes' table.
 
     Raises:
-        InputError: a column is missing, an id is missing or given twice, a value does not suit its column.
+        InputError: a column is missing, an id is missing or given twice, a value does not suit its column, a
+            node of a split has no label.
     """
     table = Table(config.nodes)
     named = [config.id_column, config.label_column] + ([config.site_column] if config.site_column else [])
@@ -60,7 +51,7 @@ def read_nodes(config: IngestConfig) -> Nodes:
     present = table.columns()
     if config.split_column and config.split_column in present:
         named.append(config.split_column)
-    wanted, notes = _feature_columns(table, present, named, config)
+    wanted, notes = ([], ()) if config.features else _feature_columns(table, named, config)
     rows, features = _read_all(table, named, wanted)
     if rows.empty:
         raise InputError(f"{config.nodes}: no nodes; a header and at least one row are needed")
@@ -68,7 +59,9 @@ def read_nodes(config: IngestConfig) -> Nodes:
     labels, label_names = _labels(table, rows[config.label_column])
     sites, site_names = _sites(table, rows, config.site_column)
     has_split = config.split_column in named[2:]
-    split, warnings = _split(rows[config.split_column]) if has_split else (None, ())
+    split, warnings = split_codes(rows[config.split_column], "nodes") if has_split else (None, ())
+    if split is not None:
+        _check_labelled(table, rows, labels, split, config)
     warnings = (*notes, *warnings)
     return Nodes(
         ids=ids,
@@ -97,45 +90,17 @@ def name_labels(values: Array) -> tuple[Array, tuple[str, ...]]:
 
 
 def _feature_columns(
-    table: Table, present: list[str], named: list[str], config: IngestConfig
+    table: Table, named: list[str], config: IngestConfig
 ) -> tuple[list[str], tuple[str, ...]]:
-    """Returns the columns to take, and a warning when columns of text, not asked for by name, are left."""
-    if config.features:
-        return [], ()
-    if config.feature_columns:
-        return [str(name) for name in config.feature_columns], ()
-    others = [name for name in present if name not in named]
-    text = _text_columns(table, others)
-    wanted = [name for name in others if name not in text]
-    if not wanted:
-        beside = f" ({', '.join(text)}: text)" if text else ""
-        raise InputError(
-            f"{table.uri}: no column is left for features beside {', '.join(named)}{beside}; "
-            "give the option features, or add columns"
-        )
-    if not text:
-        return wanted, ()
-    shown = ", ".join(text[:5]) + (", ..." if len(text) > 5 else "")
-    return wanted, (f"Columns of text were not taken as features: {shown}.",)
-
-
-def _text_columns(table: Table, names: list[str]) -> list[str]:
-    """Returns the columns that hold values and not one number, as far as the first chunk shows."""
-    for chunk in table.chunks(names) if names else ():
-        known = {name: chunk.rows[name].dropna() for name in names}
-        return [
-            name
-            for name, column in known.items()
-            if len(column) and bool(pd.to_numeric(column, errors="coerce").isna().all())
-        ]
-    return []
+    hint = "give the option features, or add columns"
+    return choose_features(table, named, [str(name) for name in config.feature_columns], hint=hint)
 
 
 def _read_all(table: Table, named: list[str], wanted: list[str]) -> tuple[pd.DataFrame, Array | None]:
     rows, features = [], []
     for chunk in table.chunks([*named, *wanted], as_text=named):
         rows.append(chunk.rows[named].copy())
-        features.append(_features(table, chunk, wanted))
+        features.append(finite_numbers(table, chunk, wanted))
     if not rows:
         return pd.DataFrame(columns=named), None
     return pd.concat(rows, ignore_index=True), np.concatenate(features) if wanted else None
@@ -167,18 +132,16 @@ def _labels(table: Table, column: pd.Series) -> tuple[Array, tuple[str, ...]]:
     return labels, names
 
 
-def _split(column: pd.Series) -> tuple[Array, tuple[str, ...]]:
-    words = [str(word).strip().lower() for word in column.where(column.notna(), "")]
-    codes = pd.Series(words, dtype=object).map(SPLIT_WORDS)
-    unknown = column[codes.isna().to_numpy()]
-    warnings: tuple[str, ...] = ()
-    if len(unknown):
-        shown = ", ".join(repr(str(word)) for word in unknown.unique()[:5])
-        warnings = (
-            f"{len(unknown):,} nodes have a {column.name} other than train, validation, test or none "
-            f"({shown}): they are taken as none.",
-        )
-    return codes.fillna(NO_SPLIT).to_numpy(dtype=np.int8), warnings
+def _check_labelled(
+    table: Table, rows: pd.DataFrame, labels: Array, split: Array, config: IngestConfig
+) -> None:
+    wrong = np.flatnonzero((split != NO_SPLIT) & (labels < 0))
+    if len(wrong):
+        at, column = int(wrong[0]), config.split_column
+        more = f" ({len(wrong):,} nodes alike)" if len(wrong) > 1 else ""
+        said = f"no label, but {column} is {rows[column].iloc[at]!r}{more}"
+        place = table.place(at, config.label_column)
+        raise InputError(f"{place}: {said}; label the node, or leave its {column} empty")
 
 
 def _sites(table: Table, rows: pd.DataFrame, name: str) -> tuple[Array | None, tuple[str, ...]]:
@@ -189,19 +152,3 @@ def _sites(table: Table, rows: pd.DataFrame, name: str) -> tuple[Array | None, t
         raise InputError(f"{table.place(int(missing[0]), name)}: no value; every node needs a site")
     names, numbers = np.unique(rows[name].astype(str).to_numpy().astype(str), return_inverse=True)
     return numbers.astype(np.int32), tuple(str(each) for each in names)
-
-
-def _features(table: Table, chunk: Chunk, names: list[str]) -> Array:
-    features = np.empty((len(chunk.rows), len(names)), dtype=np.float32)
-    for index, name in enumerate(names):
-        column = chunk.rows[name]
-        with np.errstate(over="ignore"):
-            features[:, index] = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)
-        wrong = np.flatnonzero(~np.isfinite(features[:, index]))
-        if len(wrong):
-            at = int(wrong[0])
-            place, value = table.place(chunk.first_row + at, name), column.iloc[at]
-            if bool(pd.api.types.is_scalar(value)) and pd.isna(value):
-                raise InputError(f"{place}: no value; a feature needs a finite number")
-            raise InputError(f"{place}: {str(value)!r} is not a finite number (of 32 bits)")
-    return features
