@@ -61,7 +61,7 @@ def parse(text: str) -> Spec:
 def _terms(text: str) -> Iterator[tuple[str, dict[str, str]]]:
     position, more = 0, "+"
     while more:
-        term = _TERM.match(text, position)
+        term = _TERM.match(text, position) if isinstance(text, str) else None
         if term is None:
             raise InputError(
                 f"compression is {text!r}, allowed: name(option=value, ...), then + and a rule "

@@ -16,6 +16,7 @@ from ..errors import ProtocolError
 from ..messages import MAX_BUFFERS, Array, Payload
 from ..units import Unit
 from .base import Compressor, Decoder
+from .floats import wire_dtype
 from .options import Options, Whole, option
 
 NAME = "zstd"
@@ -62,9 +63,7 @@ class Zstandard:
 
         payload = self.inner.encode(unit, values)
         buffers = [np.ascontiguousarray(b, b.dtype.newbyteorder("<")) for b in payload.buffers]
-        layout = np.array(
-            [[_DTYPES.index(b.dtype.newbyteorder("<").str), b.size] for b in buffers], "<i8"
-        ).ravel()
+        layout = np.array([[_DTYPES.index(wire_dtype(b)), b.size] for b in buffers], "<i8").ravel()
         plain = b"".join(buffer.tobytes() for buffer in buffers)
         codec = pyarrow.Codec("zstd", compression_level=self.level)
         packed = np.frombuffer(codec.compress(plain, asbytes=True), np.uint8)
