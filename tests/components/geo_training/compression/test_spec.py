@@ -69,7 +69,7 @@ def test_the_default_of_the_size_rule_is_a_thousand_values_but_where_it_makes_no
         ("top_k(ratio=0.1", f"compression is 'top_k(ratio=0.1', {GRAMMAR}"),
         ("top_k zstd", f"compression is 'top_k zstd', {GRAMMAR}"),
         (3, f"compression is 3, {GRAMMAR}"),
-        ("", f"compression is ''', {GRAMMAR}"),
+        ("", f"compression is '', {GRAMMAR}"),
         ("top_k +", f"compression is 'top_k +', {GRAMMAR}"),
         ("none+ztd", "compression 'none+ztd' has the rule 'ztd', allowed: by_size, zstd (nearest: zstd)"),
         ("none+zstd+zstd", "compression 'none+zstd+zstd' has the rule 'zstd' twice, allowed: once"),
