@@ -12,17 +12,19 @@ Errors::
 from .atomic import new_directory, new_file
 from .errors import ArtifactError, InputError
 from .manifest import read_manifest, sha256, write_manifest
-from .uri import exists, local_file, open_uri
+from .uri import exists, local_file, local_path, open_uri, suffix
 
 __all__ = [
     "ArtifactError",
     "InputError",
     "exists",
     "local_file",
+    "local_path",
     "new_directory",
     "new_file",
     "open_uri",
     "read_manifest",
     "sha256",
+    "suffix",
     "write_manifest",
 ]

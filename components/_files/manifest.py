@@ -66,6 +66,8 @@ def read_manifest(directory: Path, *, kind: str, version: int, verify: bool = Tr
         raise ArtifactError(
             f"{path}: {kind} version {document.get('version')!r}, this release reads {version}"
         )
+    if not isinstance(document.get("files"), dict):
+        raise ArtifactError(f"{path}: lists no files with their checksums")
     for name, checksum in document["files"].items():
         file = Path(directory) / name
         if not file.is_file():

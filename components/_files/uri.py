@@ -1,26 +1,60 @@
-"""Opening what a URI names, local or remote, through fsspec."""
+"""Opening what a URI names, local or remote, through fsspec.
 
+A path, or a `file:` URI (RFC 8089; its `%20` is a blank), is read where it lies.
+"""
+
+import io
 import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO, Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import fsspec
 
 from .errors import InputError
 
+_BUFFER_BYTES = 1 << 18
 
-def exists(uri: str) -> bool:
-    """Tells whether `uri` names something that can be read.
+
+def suffix(uri: str) -> str:
+    """Returns the ending that tells the format, such as `.csv.gz`.
 
     Raises:
-        InputError: the URI's scheme is not known, or its file system cannot be reached.
+        InputError: a `file:` URI of another host.
     """
-    file_system, path = _resolve(uri)
-    return bool(file_system.exists(path))
+    name = (local_path(uri) or PurePosixPath(urlsplit(uri).path)).name.lower()
+    return ".csv.gz" if name.endswith(".csv.gz") else PurePosixPath(name).suffix
+
+
+def local_path(uri: str) -> Path | None:
+    """Returns the path that `uri` names on this machine, None when it names something elsewhere.
+
+    Raises:
+        InputError: a `file:` URI of another host.
+    """
+    parts = urlsplit(uri)
+    if parts.scheme == "file":
+        if parts.netloc not in ("", "localhost"):
+            raise InputError(f"{uri}: names the host {parts.netloc!r}; allowed: file:///absolute/path")
+        return Path(unquote(parts.path))
+    return None if "://" in uri or "::" in uri else Path(uri)
+
+
+def exists(uri: str) -> bool:
+    """Tells whether `uri` names something that is there.
+
+    Raises:
+        InputError: the URI's scheme is not known, or its file system does not answer.
+    """
+    path = local_path(uri)
+    with _errors_named(uri):
+        if path is not None:
+            return path.exists()
+        file_system, remote = fsspec.core.url_to_fs(uri)
+        return bool(file_system.exists(remote))
 
 
 @contextmanager
@@ -28,15 +62,12 @@ def open_uri(uri: str) -> Iterator[IO[bytes]]:
     """Opens `uri` for reading bytes as they lie (a `.gz` is not unpacked).
 
     Raises:
-        InputError: there is no such file, or the URI's scheme is not known.
+        InputError: there is no such file, it may not be read, the URI's scheme is not known, or its file
+            system fails, then or while the block reads.
     """
-    file_system, path = _resolve(uri)
-    try:
-        handle = file_system.open(path, "rb")
-    except FileNotFoundError as error:
-        raise InputError(f"{uri}: no such file") from error
-    except IsADirectoryError as error:
-        raise InputError(f"{uri}: is a folder, a file is needed") from error
+    path = local_path(uri)
+    with _errors_named(uri):
+        handle = _open_remote(uri) if path is None else _regular(path).open("rb")
     with handle:
         yield handle
 
@@ -46,25 +77,73 @@ def local_file(uri: str) -> Iterator[Path]:
     """Yields a local path that holds the bytes of `uri`: the file itself, or a copy for the block's time.
 
     Raises:
-        InputError: there is no such file, or the URI's scheme is not known.
+        InputError: as `open_uri`.
     """
-    parts = urlsplit(uri)
-    if parts.scheme in ("", "file"):
-        path = Path(parts.path if parts.scheme else uri)
-        if not path.is_file():
-            raise InputError(f"{uri}: {'is a folder, a file is needed' if path.is_dir() else 'no such file'}")
-        yield path
-        return
-    with tempfile.TemporaryDirectory(prefix="geokfp-") as folder:
-        copy = Path(folder) / Path(parts.path).name
-        with open_uri(uri) as source, copy.open("wb") as target:
-            shutil.copyfileobj(source, target, 1 << 20)
-        yield copy
+    path = local_path(uri)
+    with open_uri(uri) as source:  # also of a local file, to know that it may be read
+        if path is not None:
+            yield path
+            return
+        with tempfile.TemporaryDirectory(prefix="geokfp-") as folder:
+            copy = Path(folder) / (PurePosixPath(urlsplit(uri).path).name or "content")
+            with copy.open("wb") as target:
+                shutil.copyfileobj(source, target, 1 << 20)
+            yield copy
 
 
-def _resolve(uri: str) -> tuple[Any, str]:
+def _open_remote(uri: str) -> io.BufferedReader:
+    file_system, path = fsspec.core.url_to_fs(uri)
+    return io.BufferedReader(_Named(file_system.open(path, "rb"), uri), _BUFFER_BYTES)
+
+
+class _Named(io.RawIOBase):
+    """A remote file whose errors, while it is read, name its URI."""
+
+    def __init__(self, handle: IO[bytes], uri: str) -> None:
+        self._handle = handle
+        self._uri = uri
+
+    def readable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        self._handle.close()
+        super().close()
+
+    def readinto(self, buffer: Any) -> int:
+        with _errors_named(self._uri):
+            found = self._handle.read(len(buffer))
+        buffer[: len(found)] = found
+        return len(found)
+
+
+def _regular(path: Path) -> Path:
+    if path.is_dir():
+        raise IsADirectoryError(path)
+    if path.exists() and not path.is_file():  # a pipe would be read twice, or be waited for
+        raise OSError("not an ordinary file")
+    return path
+
+
+@contextmanager
+def _errors_named(uri: str) -> Iterator[None]:
     try:
-        file_system, path = fsspec.core.url_to_fs(uri)
-    except (ValueError, ImportError) as error:
-        raise InputError(f"{uri}: {error}".splitlines()[0]) from error
-    return file_system, path
+        yield
+    except FileNotFoundError as error:
+        raise InputError(f"{uri}: no such file") from error
+    except IsADirectoryError as error:
+        raise InputError(f"{uri}: is a folder, a file is needed") from error
+    except PermissionError as error:
+        raise InputError(f"{uri}: permission denied") from error
+    except OSError as error:
+        told = error.strerror or str(error) or type(error).__name__
+        raise InputError(f"{uri}: cannot be read ({_one_line(told)})") from error
+    except (ValueError, ImportError) as error:  # an unknown scheme; a library that is not installed
+        raise InputError(f"{uri}: {_one_line(error)}") from error
+    except Exception as error:  # a remote file system's own errors have no tree in common
+        told = f"{type(error).__name__}: {_one_line(error)}"
+        raise InputError(f"{uri}: cannot be read ({told})") from error
+
+
+def _one_line(text: object) -> str:
+    return " ".join(str(text).split())

@@ -39,18 +39,21 @@ def export_model(
     """
     from pathlib import Path
 
-    from geokfp.components.export.config import ExportConfig
-    from geokfp.components.export.run import Inputs, Outputs, run
+    from geokfp.components._launch import failure_recorded
 
-    config = ExportConfig(
-        formats=formats,
-        tolerance=tolerance,
-        verify_nodes=verify_nodes,
-        seed=seed,
-        model_name=model_name,
-        timeout_s=timeout_s,
-    )
-    inputs = Inputs(model=Path(model.path), partitions=Path(partitions.path))
-    result = run(config, inputs, Outputs(exported=Path(exported.path), report=Path(report.path)))
-    for name, value in result.metrics.items():
-        metrics.log_metric(name, value)
+    with failure_recorded("export_model", beside=Path(exported.path)):
+        from geokfp.components.export.config import ExportConfig
+        from geokfp.components.export.run import Inputs, Outputs, run
+
+        config = ExportConfig(
+            formats=formats,
+            tolerance=tolerance,
+            verify_nodes=verify_nodes,
+            seed=seed,
+            model_name=model_name,
+            timeout_s=timeout_s,
+        )
+        inputs = Inputs(model=Path(model.path), partitions=Path(partitions.path))
+        result = run(config, inputs, Outputs(exported=Path(exported.path), report=Path(report.path)))
+        for name, value in result.metrics.items():
+            metrics.log_metric(name, value)

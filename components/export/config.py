@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .._files import InputError
+from ..ingest.config import MAX_SEED
 
 FORMATS = ("torchscript", "onnx")
 
@@ -38,7 +39,7 @@ class ExportConfig:
         _check("verify_nodes", self.verify_nodes, self.verify_nodes >= 1, "at least 1")
         named = re.fullmatch(r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?", self.model_name) is not None
         _check("model_name", self.model_name, named, "at most 40 of a-z, 0-9 and -, from a letter on")
-        _check("seed", self.seed, self.seed >= 0, "at least 0")
+        _check("seed", self.seed, 0 <= self.seed <= MAX_SEED, f"0 to {MAX_SEED}")
         _check("timeout_s", self.timeout_s, self.timeout_s >= 1, "at least 1")
 
 

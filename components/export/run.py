@@ -9,7 +9,7 @@ from pathlib import Path
 from torch import nn
 
 from .._files import InputError, new_directory
-from .._launch import failure_recorded, progress
+from .._launch import progress
 from ..partition.partitions import Partitions, read_partitions
 from ..training.trained_gnn import TrainedGnn, load_weights, read_trained_gnn
 from . import onnx, torchscript
@@ -65,37 +65,36 @@ def run(config: ExportConfig, inputs: Inputs, outputs: Outputs) -> Result:
         LogitsDiffer: what was written gives other logits; nothing is left at `outputs.exported`.
         ProcessFailed: what was written could not be loaded and run without DGL.
     """
-    with failure_recorded("export_model", beside=outputs.exported):
-        trained = read_trained_gnn(inputs.model)
-        parts = read_partitions(inputs.partitions)
-        _check_fit(trained, parts)
-        model = trained.build()
-        cases = real_cases(
-            parts.sites[0],
+    trained = read_trained_gnn(inputs.model)
+    parts = read_partitions(inputs.partitions)
+    _check_fit(trained, parts)
+    model = trained.build()
+    cases = real_cases(
+        parts.sites[0],
+        num_features=parts.num_features,
+        num_seeds=config.verify_nodes,
+        num_layers=trained.source.num_layers,
+        seed=config.seed,
+    )
+    with new_directory(outputs.exported) as folder:
+        not_exported = _write(config, trained, model, cases, folder)
+        formats = [name for name in config.formats if name not in not_exported]
+        agreements = _verify(config, trained, model, cases, folder=folder, formats=formats)
+        files = {name: (folder / FILES[name], agreement) for name, agreement in agreements.items()}
+        checked = _checked(parts, cases)
+        card = model_card(trained, config, files, not_exported, checked)
+        write_serving(
+            folder,
+            formats,
+            name=config.model_name,
             num_features=parts.num_features,
-            num_seeds=config.verify_nodes,
-            num_layers=trained.source.num_layers,
-            seed=config.seed,
+            num_classes=parts.num_classes,
         )
-        with new_directory(outputs.exported) as folder:
-            not_exported = _write(config, trained, model, cases, folder)
-            formats = [name for name in config.formats if name not in not_exported]
-            agreements = _verify(config, trained, model, cases, folder=folder, formats=formats)
-            files = {name: (folder / FILES[name], agreement) for name, agreement in agreements.items()}
-            checked = _checked(parts, cases)
-            card = model_card(trained, config, files, not_exported, checked)
-            write_serving(
-                folder,
-                formats,
-                name=config.model_name,
-                num_features=parts.num_features,
-                num_classes=parts.num_classes,
-            )
-            (folder / README).write_text(instructions(card), encoding="utf-8")
-            seal_exported_model(folder, card)
-        differences = {name: agreement.differences for name, agreement in agreements.items()}
-        write_report(outputs.report, card, differences, warnings=_warnings(trained, parts, not_exported))
-        return Result(metrics=_metrics(agreements, files={k: card["files"][k]["bytes"] for k in files}))
+        (folder / README).write_text(instructions(card), encoding="utf-8")
+        seal_exported_model(folder, card)
+    differences = {name: agreement.differences for name, agreement in agreements.items()}
+    write_report(outputs.report, card, differences, warnings=_warnings(trained, parts, not_exported))
+    return Result(metrics=_metrics(agreements, files={k: card["files"][k]["bytes"] for k in files}))
 
 
 def _check_fit(trained: TrainedGnn, parts: Partitions) -> None:

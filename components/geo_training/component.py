@@ -87,38 +87,41 @@ def geo_train_gnn(
     """
     from pathlib import Path
 
-    from geokfp.components.geo_training.config import GeoTrainingConfig
-    from geokfp.components.geo_training.run import Outputs, run
+    from geokfp.components._launch import failure_recorded
 
-    config = GeoTrainingConfig(
-        architecture=architecture,
-        entry_point=entry_point,
-        user_code=user_code,
-        model_options=model_options,
-        hidden_size=hidden_size,
-        num_layers=num_layers,
-        dropout=dropout,
-        learning_rate=learning_rate,
-        weight_decay=weight_decay,
-        epochs=epochs,
-        patience=patience,
-        eval_every=eval_every,
-        batch_size=batch_size,
-        fan_outs=fan_outs,
-        num_samplers=num_samplers,
-        seed=seed,
-        timeout_s=timeout_s,
-        topology=topology,
-        synchronization=synchronization,
-        compression=compression,
-        compare_alone=compare_alone,
-        round_timeout_s=round_timeout_s,
-    )
-    paths = Outputs(model=Path(model.path), predictions=Path(predictions.path), report=Path(report.path))
-    result = run(config, Path(partitions.path), Path(trained.path) if trained else None, paths)
-    for name, value in result.metrics.items():
-        metrics.log_metric(name, value)
-    classification.log_confusion_matrix(list(result.label_names), result.confusion.tolist())
-    if result.roc is not None:
-        curve = result.roc
-        classification.log_roc_curve(curve.false_positive_rate, curve.true_positive_rate, curve.threshold)
+    with failure_recorded("geo_train_gnn", beside=Path(model.path)):
+        from geokfp.components.geo_training.config import GeoTrainingConfig
+        from geokfp.components.geo_training.run import Outputs, run
+
+        config = GeoTrainingConfig(
+            architecture=architecture,
+            entry_point=entry_point,
+            user_code=user_code,
+            model_options=model_options,
+            hidden_size=hidden_size,
+            num_layers=num_layers,
+            dropout=dropout,
+            learning_rate=learning_rate,
+            weight_decay=weight_decay,
+            epochs=epochs,
+            patience=patience,
+            eval_every=eval_every,
+            batch_size=batch_size,
+            fan_outs=fan_outs,
+            num_samplers=num_samplers,
+            seed=seed,
+            timeout_s=timeout_s,
+            topology=topology,
+            synchronization=synchronization,
+            compression=compression,
+            compare_alone=compare_alone,
+            round_timeout_s=round_timeout_s,
+        )
+        paths = Outputs(model=Path(model.path), predictions=Path(predictions.path), report=Path(report.path))
+        result = run(config, Path(partitions.path), Path(trained.path) if trained else None, paths)
+        for name, value in result.metrics.items():
+            metrics.log_metric(name, value)
+        classification.log_confusion_matrix(list(result.label_names), result.confusion.tolist())
+        if result.roc is not None:
+            curve = result.roc
+            classification.log_roc_curve(curve.false_positive_rate, curve.true_positive_rate, curve.threshold)

@@ -5,8 +5,9 @@ and report.
 """
 
 import json
-import shutil
 import uuid
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .._files import InputError
-from .._launch import Job, Replica, Role, failure_recorded, free_ports, progress, run_job
+from .._launch import Job, Replica, Role, free_ports, progress, run_job
 from ..partition.partitions import Partitions, read_partitions
 from ..training.outcome import (
     accuracies,
@@ -28,6 +29,7 @@ from ..training.run import Outputs, Result, model_source
 from ..training.shared_memory import check_shared_memory
 from ..training.site import PRELOAD, shared_memory_prefix, site_roles
 from ..training.trained_gnn import ModelSource, TrainedGnn, read_trained_gnn, write_trained_gnn
+from ..training.work_folder import work_folder
 from ..training.worker import BEST, HISTORY
 from .config import GeoTrainingConfig
 from .job import GeoJob
@@ -53,19 +55,14 @@ def run(config: GeoTrainingConfig, partitions: Path, trained: Path | None, outpu
         InputError: an input or option that is wrong, or too little shared memory.
         ProcessFailed: a process failed; `<model>-work/logs` keeps what all of them printed.
     """
-    with failure_recorded("geo_train_gnn", beside=outputs.model):
+    with work_folder(outputs.model) as work:
         parts = read_partitions(partitions)
         if all(site.num_train == 0 for site in parts.sites):
             raise InputError("partitions: no site has a training node")
         check_shared_memory(parts.sites, config.num_samplers)
-        work = outputs.model.with_name(f"{outputs.model.name}-work")
-        shutil.rmtree(work, ignore_errors=True)
-        work.mkdir(parents=True)
         job = _plan(config, parts, _start(trained, parts), work)
         _train(job, parts)
-        result = _write(job, parts, outputs)
-        shutil.rmtree(work)
-        return result
+        return _write(job, parts, outputs)
 
 
 def _start(trained: Path | None, parts: Partitions) -> TrainedGnn | None:
@@ -159,7 +156,7 @@ def _write(job: GeoJob, parts: Partitions, outputs: Outputs) -> Result:
         "seconds_per_epoch": float(np.mean([row["seconds"] for row in rows])),
         "wan_bytes_sent": float(sum(links[name].sent_bytes for name in job.workers)),
         "wan_bytes_received": float(sum(links[name].received_bytes for name in job.workers)),
-        **{f"alone_test_accuracy_{name.replace('-', '_')}": one.test_accuracy for name, one in alone.items()},
+        **_alone_accuracies(alone),
     }
     schema = {
         "label_names": list(parts.label_names),
@@ -194,6 +191,21 @@ def _links(job: GeoJob) -> dict[str, Links]:
             document = json.loads(path.read_text(encoding="utf-8"))
             found.update({name: Links(**counts) for name, counts in document.items()})
     return found
+
+
+def _alone_accuracies(alone: Mapping[str, Alone]) -> dict[str, float]:
+    """Returns the test accuracy of each site alone by metric; none without test nodes.
+
+    Sites whose names differ in `-` and `_` only keep them as they are, so that each has a metric of its own.
+    """
+    plain = Counter(name.replace("-", "_") for name in alone)
+    shown = {name: name.replace("-", "_") for name in alone}
+    named = {name if plain[text] > 1 else text: alone[name] for name, text in shown.items()}
+    return {
+        f"alone_test_accuracy_{name}": one.test_accuracy
+        for name, one in named.items()
+        if one.test_accuracy is not None
+    }
 
 
 def _alone(job: GeoJob) -> dict[str, Alone]:

@@ -36,8 +36,8 @@ class Alone:
     """The epoch whose weights were judged."""
     rows: Sequence[Mapping[str, float]]
     """One row an epoch, over the site's workers."""
-    test_accuracy: float
-    """Of the site's model on the test nodes of all sites."""
+    test_accuracy: float | None
+    """Of the site's model on the test nodes of all sites; None when there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +90,13 @@ def _add_alone(report: Report, facts: Mapping[str, object], alone: Mapping[str, 
         "Every model starts from the same weights and is judged on the test nodes of all sites; a site alone "
         "has learned from its own nodes only."
     )
-    rows = [["all sites", facts.get("epochs_run", "-"), f"{facts.get('test_accuracy', float('nan')):.4f}"]]
-    rows += [[f"{name} alone", len(one.rows), f"{one.test_accuracy:.4f}"] for name, one in alone.items()]
+    rows = [["all sites", facts.get("epochs_run", "-"), _shown(facts.get("test_accuracy"))]]
+    rows += [[f"{name} alone", len(one.rows), _shown(one.test_accuracy)] for name, one in alone.items()]
     report.table(["trained on", "epochs", "test accuracy"], rows)
+
+
+def _shown(accuracy: object) -> str:
+    return "-" if accuracy is None else f"{accuracy:.4f}"
 
 
 def _add_curves(report: Report, history: Sequence[Mapping[str, float]], alone: Mapping[str, Alone]) -> None:

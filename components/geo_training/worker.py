@@ -13,8 +13,9 @@ from torch import nn
 
 from .._launch import progress
 from ..training.config import TrainingConfig
+from ..training.epochs import EpochRow
 from ..training.evaluate import infer
-from ..training.loop import EpochRow, Hooks, fit
+from ..training.loop import Hooks, fit
 from ..training.models import Stack
 from ..training.site_view import SiteView, open_site
 from ..training.trained_gnn import load_weights
@@ -80,7 +81,8 @@ class _Worker:
             rows = [row.finite() for row in result.history]
             document = {"best_epoch": result.best_epoch, "rows": rows, "test_accuracy": accuracy}
             write_json(self._folder / "alone-0.json", document)
-            progress(f"{self._here.name} alone: {len(rows)} epochs, {accuracy:.4f} on all sites' test nodes")
+            judged = "no test node" if accuracy is None else f"{accuracy:.4f} on all sites' test nodes"
+            progress(f"{self._here.name} alone: {len(rows)} epochs, {judged}")
 
     def close(self) -> None:
         self._client.close()
@@ -95,9 +97,9 @@ class _Worker:
         members = Members(workers=workers, name=self._name, scope=scope, wait_s=wait_s)
         return GeoExchange(self._client, policy, members)
 
-    def _judge_all(self, own: nn.Module) -> float:
-        """Has every site's model judged by all sites, and returns the test accuracy of this site's."""
-        accuracy = 0.0
+    def _judge_all(self, own: nn.Module) -> float | None:
+        """Has every site's model judged by all sites; returns the test accuracy of this site's, if any."""
+        accuracy = None
         for judged in self._job.topology.sites:
             # The first of `workers` gives the weights. Sites end their own training at very different times.
             others = tuple(w for w in self._job.topology.workers if w not in judged.workers)
@@ -106,7 +108,7 @@ class _Worker:
             exchange.broadcast(model)
             counts = exchange.sum(self._test_counts(model))
             if judged == self._here:
-                accuracy = float(counts[0] / counts[1].clamp(min=1))
+                accuracy = float(counts[0] / counts[1]) if counts[1] else None
         return accuracy
 
     def _test_counts(self, model: nn.Module) -> torch.Tensor:

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from .._files import InputError
+from .._files import InputError, open_uri
 from .._launch import progress
-from .config import IngestConfig
+from .config import EDGES_NEEDED, NODES_NEEDED, IngestConfig
 from .edges import EdgeCollector, Edges, read_edges
 from .example import digits
 from .features import read_features
@@ -39,6 +39,9 @@ def assemble(config: IngestConfig) -> tuple[Graph, Edges]:
     Raises:
         InputError: the first thing found wrong.
     """
+    for uri in filter(None, (config.nodes, config.edges, config.features)):
+        with open_uri(uri):  # what is not there is said before the others are read
+            pass
     if not (config.nodes or config.edges or config.features):
         progress("no tables are named: taking the built-in example, handwritten digits and their neighbours")
         pairs, features, labels = digits()
@@ -48,9 +51,9 @@ def assemble(config: IngestConfig) -> tuple[Graph, Edges]:
     if whole:
         return _from_whole_graph(config, whole)
     if not config.nodes:
-        raise InputError("nodes is empty; give a URI of the nodes, which holds their labels")
+        raise InputError(NODES_NEEDED)
     if not config.edges:
-        raise InputError("edges is empty; give a URI of the edges, or of one file that holds the whole graph")
+        raise InputError(EDGES_NEEDED)
     return _from_tables(config)
 
 

@@ -43,7 +43,8 @@ def ingest_graph(
         site_column: Column of the nodes with the name of their site; empty for none.
         source_column: Column of the edges with the id of their source.
         destination_column: Column of the edges with the id of their destination.
-        feature_columns: Columns of the nodes to take as features; empty takes all that are not named above.
+        feature_columns: Columns of the nodes to take as features; empty takes all that are not named above
+            but those of text, which a warning names.
         train_fraction: Share of each class's nodes to train on, where no column says.
         validation_fraction: Share of each class's nodes to validate on; the rest is for test.
         undirected: Whether each edge is stored in both directions.
@@ -52,26 +53,29 @@ def ingest_graph(
     """
     from pathlib import Path
 
-    from geokfp.components.ingest.config import IngestConfig
-    from geokfp.components.ingest.run import run
+    from geokfp.components._launch import failure_recorded
 
-    config = IngestConfig(
-        nodes=nodes,
-        edges=edges,
-        features=features,
-        id_column=id_column,
-        label_column=label_column,
-        split_column=split_column,
-        site_column=site_column,
-        source_column=source_column,
-        destination_column=destination_column,
-        feature_columns=feature_columns,
-        train_fraction=train_fraction,
-        validation_fraction=validation_fraction,
-        undirected=undirected,
-        self_loops=self_loops,
-        seed=seed,
-    )
-    result = run(config, graph=Path(graph.path), report=Path(report.path), fingerprint=Path(fingerprint))
-    for name, value in result.metrics.items():
-        metrics.log_metric(name, value)
+    with failure_recorded("ingest_graph", beside=Path(graph.path)):
+        from geokfp.components.ingest.config import IngestConfig
+        from geokfp.components.ingest.run import run
+
+        config = IngestConfig(
+            nodes=nodes,
+            edges=edges,
+            features=features,
+            id_column=id_column,
+            label_column=label_column,
+            split_column=split_column,
+            site_column=site_column,
+            source_column=source_column,
+            destination_column=destination_column,
+            feature_columns=feature_columns,
+            train_fraction=train_fraction,
+            validation_fraction=validation_fraction,
+            undirected=undirected,
+            self_loops=self_loops,
+            seed=seed,
+        )
+        result = run(config, graph=Path(graph.path), report=Path(report.path), fingerprint=Path(fingerprint))
+        for name, value in result.metrics.items():
+            metrics.log_metric(name, value)

@@ -2,11 +2,15 @@
 
 from dataclasses import dataclass, field
 
-from .._files import InputError
+from .._files import InputError, suffix
 
 SELF_LOOPS = ("remove", "keep")
 DGL_SUFFIXES = (".bin", ".dgl")
 """Endings of graphs that DGL saved."""
+MAX_SEED = 2_000_000_000
+"""Largest seed of every stage: METIS and DGL take 32 bits, and some stages count on from it."""
+NODES_NEEDED = "nodes is empty; give a URI of the nodes, which holds their labels"
+EDGES_NEEDED = "edges is empty; give a URI of the edges, or of one file that holds the whole graph"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,7 +40,8 @@ class IngestConfig:
     destination_column: str = "dst"
     """Column of the edges with the id of their destination."""
     feature_columns: list[str] = field(default_factory=list)
-    """Columns of the nodes to take as features; empty takes all that are not named above."""
+    """Columns of the nodes to take as features; empty takes all that are not named above but those of text,
+    which a warning names."""
     train_fraction: float = 0.6
     """Share of each class's nodes to train on, where no column says."""
     validation_fraction: float = 0.2
@@ -59,15 +64,30 @@ class IngestConfig:
                 f"validation_fraction is {self.validation_fraction}; allowed: 0 to {left:.4g} "
                 f"(train_fraction is {self.train_fraction})"
             )
-        if self.seed < 0:
-            raise InputError(f"seed is {self.seed}; allowed: 0 or more")
+        if not 0 <= self.seed <= MAX_SEED:
+            raise InputError(f"seed is {self.seed}; allowed: 0 to {MAX_SEED}")
+        self._check_uris()
+        self._check_columns()
+
+    def _check_uris(self) -> None:
         if not self.edges and self.features and not self.nodes:
             raise InputError(
                 "features is given without edges; give URIs of nodes and edges, or leave all empty"
             )
-        self._check_columns()
+        if suffix(self.nodes) in DGL_SUFFIXES and self.edges and suffix(self.edges) not in DGL_SUFFIXES:
+            raise InputError(f"edges is {self.edges!r}; allowed: '', since {self.nodes} holds edges too")
+        whole = (*DGL_SUFFIXES, ".npz")
+        if self.edges and not self.nodes and suffix(self.edges) not in whole:
+            raise InputError(NODES_NEEDED)
+        if self.nodes and not self.edges and suffix(self.nodes) not in whole:
+            raise InputError(EDGES_NEEDED)
 
     def _check_columns(self) -> None:
+        for name in self.feature_columns:
+            if not isinstance(name, str) or not name:
+                raise InputError(
+                    f"feature_columns is {self.feature_columns}; allowed: a list of names, each as text"
+                )
         taken: dict[str, str] = {}
         for option in ("id_column", "label_column", "split_column", "site_column"):
             self._take(taken, option, getattr(self, option))

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from .._files import InputError, local_file
-from .tables import load_npz, suffix
+from .._files import InputError, local_file, suffix
+from .tables import load_npz
 
 
 def read_features(uri: str, num_nodes: int) -> Any:

@@ -52,7 +52,8 @@ def read_nodes(config: IngestConfig) -> Nodes:
     """Reads the nodes' table.
 
     Raises:
-        InputError: a column is missing, an id is missing or given twice, a value does not suit its column.
+        InputError: a column is missing, an id is missing or given twice, a value does not suit its column, a
+            node of a split has no label.
     """
     table = Table(config.nodes)
     named = [config.id_column, config.label_column] + ([config.site_column] if config.site_column else [])
@@ -69,6 +70,8 @@ def read_nodes(config: IngestConfig) -> Nodes:
     sites, site_names = _sites(table, rows, config.site_column)
     has_split = config.split_column in named[2:]
     split, warnings = _split(rows[config.split_column]) if has_split else (None, ())
+    if split is not None:
+        _check_labelled(table, rows, labels, split, config)
     warnings = (*notes, *warnings)
     return Nodes(
         ids=ids,
@@ -179,6 +182,18 @@ def _split(column: pd.Series) -> tuple[Array, tuple[str, ...]]:
             f"({shown}): they are taken as none.",
         )
     return codes.fillna(NO_SPLIT).to_numpy(dtype=np.int8), warnings
+
+
+def _check_labelled(
+    table: Table, rows: pd.DataFrame, labels: Array, split: Array, config: IngestConfig
+) -> None:
+    wrong = np.flatnonzero((split != NO_SPLIT) & (labels < 0))
+    if len(wrong):
+        at, column = int(wrong[0]), config.split_column
+        more = f" ({len(wrong):,} nodes alike)" if len(wrong) > 1 else ""
+        said = f"no label, but {column} is {rows[column].iloc[at]!r}{more}"
+        place = table.place(at, config.label_column)
+        raise InputError(f"{place}: {said}; label the node, or leave its {column} empty")
 
 
 def _sites(table: Table, rows: pd.DataFrame, name: str) -> tuple[Array | None, tuple[str, ...]]:

@@ -27,10 +27,12 @@ def write_report(graph: Graph, path: Path) -> None:
     _classes(report, graph)
     report.section("Degrees")
     degrees = np.bincount(graph.edges[1], minlength=graph.num_nodes)
+    without = int((degrees == 0).sum())
+    left_out = f", which leaves out the {without:,} nodes that no edge leads to" if without else ""
     report.figure(
         plots.histogram(degrees, x_label="in-degree", y_label="nodes", log=True),
         f"In-degree of the nodes: mean {degrees.mean():.1f}, median {np.median(degrees):.0f}, "
-        f"largest {degrees.max():,}. Both axes are logarithmic.",
+        f"largest {degrees.max():,}. Both axes are logarithmic{left_out}.",
     )
     report.write(path)
 

@@ -3,22 +3,19 @@
 Knows nothing of graphs.
 """
 
-import csv
 import gzip
 import io
-import re
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from typing import IO, Any, cast
-from urllib.parse import urlsplit
 
 import numpy as np
 import pandas as pd
 
-from .._files import InputError, local_file, open_uri
+from .._files import InputError, local_file, open_uri, suffix
+from .csv_lines import find_ragged, find_undecodable, last_line, line_of
 
 CHUNK_ROWS = 1 << 17
 """Rows of two columns read at a time; fewer of wider tables."""
@@ -48,6 +45,7 @@ class Table:
         self.format = suffix(uri)
         if self.format not in (".csv", ".csv.gz", ".parquet", ".npz"):
             raise InputError(f"{uri}: unknown format; allowed: .csv, .csv.gz, .parquet, .npz")
+        self._even = False  # whether all rows are known to be as long as the header
 
     def columns(self) -> list[str]:
         """Returns the names of the columns.
@@ -80,7 +78,7 @@ class Table:
             as_text: those of them to leave as strings where the file holds text.
 
         Raises:
-            InputError: a row with too many values, or text that is not UTF-8.
+            InputError: a row with another number of values than the header, or text that is not UTF-8.
         """
         if self.format == ".parquet":
             yield from self._parquet(names)
@@ -106,24 +104,41 @@ class Table:
         return f"{self.uri}: row {row}: column {column!r}"
 
     def _line(self, row: int) -> int:
-        seen, line = -2, 1
         with self._text() as text:
-            reader = csv.reader(text)
-            try:
-                for record in reader:
-                    seen += any(value.strip() for value in record) or len(record) > 1
-                    if seen == row:
-                        return line
-                    line = reader.line_num + 1
-            except csv.Error:
-                pass
-        return row + 2
+            return line_of(text, row)
+
+    def _ragged(self) -> str:
+        """Returns the complaint about the first row of another length than the header, or ''."""
+        with self._text() as text:
+            found = find_ragged(text)
+        if found is None:
+            return ""
+        values = "1 value" if found.found == 1 else f"{found.found} values"
+        return f"{self.uri}:{found.line}: {values}, the header names {found.wanted} columns"
+
+    def _not_table(self, said: str) -> str:
+        if "EOF inside string" in said:
+            with self._text() as text:
+                return f"{self.uri}:{last_line(text)}: a quote is opened and never closed"
+        return self._ragged() or f"{self.uri}: {' '.join(said.split())}"
+
+    def _not_text(self) -> str:
+        with self._bytes() as raw:
+            found = find_undecodable(raw)
+        if found is None:
+            return f"{self.uri}: not UTF-8 text"
+        column = f"column {found.column!r}: " if found.column else ""
+        return f"{self.uri}:{found.line}: {column}not UTF-8 text (byte 0x{found.byte:02x})"
+
+    @contextmanager
+    def _bytes(self) -> Iterator[IO[bytes]]:
+        with open_uri(self.uri) as raw:
+            yield cast(IO[bytes], gzip.GzipFile(fileobj=raw)) if self.format.endswith(".gz") else raw
 
     @contextmanager
     def _text(self) -> Iterator[io.TextIOBase]:
-        with open_uri(self.uri) as raw:
-            stream = cast(IO[bytes], gzip.GzipFile(fileobj=raw)) if self.format.endswith(".gz") else raw
-            yield io.TextIOWrapper(stream, encoding="utf-8-sig", newline=None)
+        with self._bytes() as raw:
+            yield io.TextIOWrapper(raw, encoding="utf-8-sig", newline=None)
 
     def _csv(self, names: Sequence[str] | None, as_text: Sequence[str], size: int) -> Iterator[Chunk]:
         first_row = 0
@@ -138,16 +153,19 @@ class Table:
                     na_values=[""],
                 )
                 for rows in reader:
-                    if not isinstance(rows.index, pd.RangeIndex):
-                        raise InputError(f"{self.uri}:2: more values than the header names columns")
+                    if not self._even and _may_be_ragged(rows):
+                        complaint = self._ragged()
+                        if complaint:
+                            raise InputError(complaint)
+                        self._even = True
                     yield Chunk(first_row=first_row, rows=rows if names is None else rows[list(names)])
                     first_row += len(rows)
         except pd.errors.EmptyDataError as error:
             raise InputError(f"{self.uri}: the file is empty; a header line is needed") from error
         except pd.errors.ParserError as error:
-            raise InputError(_parse_complaint(self.uri, str(error))) from error
+            raise InputError(self._not_table(str(error))) from error
         except UnicodeDecodeError as error:
-            raise InputError(f"{self.uri}: not UTF-8 text ({error.reason} at byte {error.start})") from error
+            raise InputError(self._not_text()) from error
         except (gzip.BadGzipFile, zlib.error, EOFError) as error:
             raise InputError(f"{self.uri}: not a whole gzip file ({error})") from error
 
@@ -162,13 +180,6 @@ class Table:
 
 def _chunk_rows(names: Sequence[str]) -> int:
     return max(1024, 2 * CHUNK_ROWS // max(2, len(names)))
-
-
-def suffix(uri: str) -> str:
-    """Returns the ending that tells the format, such as `.csv.gz`."""
-    path = urlsplit(uri).path if "://" in uri else uri  # in a plain path # and ? are letters like others
-    name = PurePosixPath(path).name.lower()
-    return ".csv.gz" if name.endswith(".csv.gz") else PurePosixPath(name).suffix
 
 
 def load_npz(uri: str) -> dict[str, Any]:
@@ -207,10 +218,6 @@ def _parquet(uri: str) -> Iterator[Any]:
             ) from error
 
 
-def _parse_complaint(uri: str, text: str) -> str:
-    found = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", text)
-    if found:
-        return f"{uri}:{found[2]}: {found[3]} values, the header names {found[1]} columns"
-    if "EOF inside string" in text:
-        return f"{uri}: a quote is opened and never closed"
-    return f"{uri}: {' '.join(text.split())}"
+def _may_be_ragged(rows: pd.DataFrame) -> bool:
+    """Tells whether a row may be longer than the header, or shorter, and so lack its last value."""
+    return not isinstance(rows.index, pd.RangeIndex) or bool(rows.iloc[:, -1].isna().any())

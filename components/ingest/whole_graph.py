@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from .._files import InputError, local_file
+from .._files import InputError, local_file, suffix
 from .config import DGL_SUFFIXES, IngestConfig
 from .edges import edge_index
 from .features import as_float32
 from .graph import TEST, TRAIN, VALIDATION, Array
-from .tables import load_npz, suffix
+from .tables import load_npz
 
 _FEATURES = ("features", "feat", "x")
 _LABELS = ("labels", "label", "y")
@@ -43,17 +43,10 @@ class WholeGraph:
 
 
 def whole_graph_uri(config: IngestConfig) -> str:
-    """Returns the URI of the file that holds a whole graph, or '' when the options name tables.
-
-    Raises:
-        InputError: the nodes are such a file and the edges another one.
-    """
-    if suffix(config.edges) in DGL_SUFFIXES:
-        return config.edges
-    if suffix(config.nodes) in DGL_SUFFIXES:
-        if config.edges:
-            raise InputError(f"edges is {config.edges!r}; allowed: '', since {config.nodes} holds edges too")
-        return config.nodes
+    """Returns the URI of the file that holds a whole graph, or '' when the options name tables."""
+    for whole in (config.edges, config.nodes):
+        if suffix(whole) in DGL_SUFFIXES:
+            return whole
     uri = config.edges or config.nodes
     single = config.nodes in ("", uri) and suffix(uri) == ".npz"
     return uri if single and edge_index(uri, load_npz(uri)) is not None else ""

@@ -38,19 +38,22 @@ def partition_graph(
     """
     from pathlib import Path
 
-    from geokfp.components.partition.config import PartitionConfig
-    from geokfp.components.partition.run import run
+    from geokfp.components._launch import failure_recorded
 
-    config = PartitionConfig(
-        num_sites=num_sites,
-        num_parts=num_parts,
-        partition_method=partition_method,
-        halo_hops=halo_hops,
-        balance_train=balance_train,
-        balance_edges=balance_edges,
-        seed=seed,
-        fingerprint=fingerprint,
-    )
-    result = run(config, Path(graph.path), partitions=Path(partitions.path), report=Path(report.path))
-    for name, value in result.metrics.items():
-        metrics.log_metric(name, value)
+    with failure_recorded("partition_graph", beside=Path(partitions.path)):
+        from geokfp.components.partition.config import PartitionConfig
+        from geokfp.components.partition.run import run
+
+        config = PartitionConfig(
+            num_sites=num_sites,
+            num_parts=num_parts,
+            partition_method=partition_method,
+            halo_hops=halo_hops,
+            balance_train=balance_train,
+            balance_edges=balance_edges,
+            seed=seed,
+            fingerprint=fingerprint,
+        )
+        result = run(config, Path(graph.path), partitions=Path(partitions.path), report=Path(report.path))
+        for name, value in result.metrics.items():
+            metrics.log_metric(name, value)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from .._files import InputError
+from ..ingest.config import MAX_SEED
 
 METHODS = ("metis", "random", "attribute")
 
@@ -34,7 +35,9 @@ class PartitionConfig:
         if self.partition_method not in METHODS:
             raise InputError(f"partition_method is {self.partition_method!r}; allowed: {', '.join(METHODS)}")
         least_sites = 0 if self.partition_method == "attribute" else 1
-        for name, least in (("num_sites", least_sites), ("num_parts", 1), ("halo_hops", 1), ("seed", 0)):
+        for name, least in (("num_sites", least_sites), ("num_parts", 1), ("halo_hops", 1)):
             value = getattr(self, name)
             if value < least:
                 raise InputError(f"{name} is {value}; allowed: {least} or more")
+        if not 0 <= self.seed <= MAX_SEED:
+            raise InputError(f"seed is {self.seed}; allowed: 0 to {MAX_SEED}")

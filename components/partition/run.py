@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from .._files import InputError, new_directory, write_manifest
-from .._launch import failure_recorded, progress
+from .._launch import progress
 from ..ingest.graph import TEST, TRAIN, VALIDATION, Graph, read_graph
 from .assignment import Assignment, assign
 from .config import PartitionConfig
@@ -36,22 +36,21 @@ def run(config: PartitionConfig, graph: Path, *, partitions: Path, report: Path)
         InputError: the graph is not what the options need.
         ArtifactError: the graph artifact is damaged or of another version.
     """
-    with failure_recorded("partition_graph", beside=partitions):
-        loaded = read_graph(graph)
-        if config.fingerprint not in ("", loaded.fingerprint):
-            raise InputError(
-                f"fingerprint is {config.fingerprint!r} but {graph} has {loaded.fingerprint!r}; "
-                "it must be equal or empty"
-            )
-        progress(
-            f"dividing {loaded.num_nodes:,} nodes and {loaded.num_edges:,} edges by {config.partition_method}"
+    loaded = read_graph(graph)
+    if config.fingerprint not in ("", loaded.fingerprint):
+        raise InputError(
+            f"fingerprint is {config.fingerprint!r} but {graph} has {loaded.fingerprint!r}; "
+            "it must be equal or empty"
         )
-        assignment = assign(loaded, config)
-        quality = measure(loaded, assignment, halo_hops=config.halo_hops)
-        progress(f"{quality['edge_cut_fraction']:.1%} of the edges are cut")
-        _write(loaded, assignment, quality, config, partitions)
-        write_report(loaded, assignment, quality, config, report)
-        return PartitionResult(metrics=quality)
+    progress(
+        f"dividing {loaded.num_nodes:,} nodes and {loaded.num_edges:,} edges by {config.partition_method}"
+    )
+    assignment = assign(loaded, config)
+    quality = measure(loaded, assignment, halo_hops=config.halo_hops)
+    progress(f"{quality['edge_cut_fraction']:.1%} of the edges are cut")
+    _write(loaded, assignment, quality, config, partitions)
+    write_report(loaded, assignment, quality, config, report)
+    return PartitionResult(metrics=quality)
 
 
 def _write(

@@ -30,6 +30,7 @@ def train_gnn(
     batch_size: int = 1024,
     fan_outs: list[int] = [10],
     site: str = "",
+    checkpoint_folder: str = "",
     num_samplers: int = 0,
     seed: int = 0,
     timeout_s: int = 86400,
@@ -66,40 +67,46 @@ def train_gnn(
         fan_outs: Neighbours sampled per layer, outermost first; one number for all layers; empty is all
             neighbours.
         site: Site to train at, by name or folder (site-0 is the first); empty is the only one.
+        checkpoint_folder: Folder where the state after each epoch is kept, to go on from if the training
+            is ended; on a volume that outlives the step's pod. Empty is beside the model.
         num_samplers: Processes per worker that sample ahead; 0 samples in the worker itself.
         seed: Seed of weights, order, dropout and sampling.
         timeout_s: Seconds after which the whole training is ended as failed.
     """
     from pathlib import Path
 
-    from geokfp.components.training.config import TrainingConfig
-    from geokfp.components.training.run import Outputs, run
+    from geokfp.components._launch import failure_recorded
 
-    config = TrainingConfig(
-        architecture=architecture,
-        entry_point=entry_point,
-        user_code=user_code,
-        model_options=model_options,
-        hidden_size=hidden_size,
-        num_layers=num_layers,
-        dropout=dropout,
-        learning_rate=learning_rate,
-        weight_decay=weight_decay,
-        epochs=epochs,
-        patience=patience,
-        eval_every=eval_every,
-        batch_size=batch_size,
-        fan_outs=fan_outs,
-        site=site,
-        num_samplers=num_samplers,
-        seed=seed,
-        timeout_s=timeout_s,
-    )
-    paths = Outputs(model=Path(model.path), predictions=Path(predictions.path), report=Path(report.path))
-    result = run(config, Path(partitions.path), paths)
-    for name, value in result.metrics.items():
-        metrics.log_metric(name, value)
-    classification.log_confusion_matrix(list(result.label_names), result.confusion.tolist())
-    if result.roc is not None:
-        curve = result.roc
-        classification.log_roc_curve(curve.false_positive_rate, curve.true_positive_rate, curve.threshold)
+    with failure_recorded("train_gnn", beside=Path(model.path)):
+        from geokfp.components.training.config import TrainingConfig
+        from geokfp.components.training.run import Outputs, run
+
+        config = TrainingConfig(
+            architecture=architecture,
+            entry_point=entry_point,
+            user_code=user_code,
+            model_options=model_options,
+            hidden_size=hidden_size,
+            num_layers=num_layers,
+            dropout=dropout,
+            learning_rate=learning_rate,
+            weight_decay=weight_decay,
+            epochs=epochs,
+            patience=patience,
+            eval_every=eval_every,
+            batch_size=batch_size,
+            fan_outs=fan_outs,
+            site=site,
+            checkpoint_folder=checkpoint_folder,
+            num_samplers=num_samplers,
+            seed=seed,
+            timeout_s=timeout_s,
+        )
+        paths = Outputs(model=Path(model.path), predictions=Path(predictions.path), report=Path(report.path))
+        result = run(config, Path(partitions.path), paths)
+        for name, value in result.metrics.items():
+            metrics.log_metric(name, value)
+        classification.log_confusion_matrix(list(result.label_names), result.confusion.tolist())
+        if result.roc is not None:
+            curve = result.roc
+            classification.log_roc_curve(curve.false_positive_rate, curve.true_positive_rate, curve.threshold)

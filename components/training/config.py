@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .._files import InputError
+from ..ingest.config import MAX_SEED
+from .model_options import MODEL_OPTIONS, check_model_options, is_whole
 
-ARCHITECTURES = ("sage", "gcn", "gat")
+ARCHITECTURES = tuple(MODEL_OPTIONS)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,13 +67,24 @@ class LearningConfig:
             _check("user_code", self.user_code, not self.user_code, "empty without entry_point")
         for name in ("hidden_size", "num_layers", "epochs", "eval_every", "batch_size", "timeout_s"):
             _check(name, getattr(self, name), getattr(self, name) >= 1, "at least 1")
-        for name in ("patience", "num_samplers", "seed", "weight_decay"):
+        for name in ("patience", "num_samplers"):
             _check(name, getattr(self, name), getattr(self, name) >= 0, "at least 0")
+        _check("seed", self.seed, 0 <= self.seed <= MAX_SEED, f"0 to {MAX_SEED}")
         _check("dropout", self.dropout, 0 <= self.dropout < 1, "at least 0 and below 1")
         _check("learning_rate", self.learning_rate, 0 < self.learning_rate < math.inf, "above 0 and finite")
-        fits = len(self.fan_outs) in (0, 1, self.num_layers) and all(value >= 1 for value in self.fan_outs)
-        allowed = f"no number, one, or num_layers ({self.num_layers}) of them, each at least 1"
+        decay_fits = 0 <= self.weight_decay < math.inf
+        _check("weight_decay", self.weight_decay, decay_fits, "at least 0 and finite")
+        each_fits = all(is_whole(value) and value >= 1 for value in self.fan_outs)
+        allowed = f"no number, one, or num_layers ({self.num_layers}) of them, each whole and at least 1"
+        fits = len(self.fan_outs) in (0, 1, self.num_layers) and each_fits
         _check("fan_outs", list(self.fan_outs), fits, allowed)
+        if not self.entry_point:
+            check_model_options(
+                self.architecture,
+                self.model_options,
+                hidden_size=self.hidden_size,
+                num_layers=self.num_layers,
+            )
 
     @property
     def layer_fan_outs(self) -> list[int]:
@@ -98,6 +111,9 @@ class TrainingConfig(LearningConfig):
 
     site: str = ""
     """Site to train at, by name or folder (`site-0` is the first); empty is the only one."""
+    checkpoint_folder: str = ""
+    """Folder where the state after each epoch is kept, to go on from if the training is ended; on a volume
+    that outlives the step's pod. Empty: beside the model."""
 
 
 def _check(option: str, value: object, is_allowed: bool, allowed: str) -> None:

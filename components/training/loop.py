@@ -9,15 +9,18 @@ import copy
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 
 from .config import TrainingConfig
+from .epochs import BestEpoch, EpochRow
 from .exchange import Exchange
+from .seeds import draw_seed, seed_everything
 from .sparse_rows import SparseRows
+from .training_state import TrainingState
 
 
 @dataclass(frozen=True)
@@ -37,33 +40,14 @@ class TrainingNodes(Protocol):
 
     num_train: int
 
-    def train_batches(self) -> Iterable[Batch]:
-        """Returns one epoch of `ceil(num_train / batch_size)` batches; called once an epoch."""
+    def train_batches(self, epoch: int) -> Iterable[Batch]:
+        """Returns one epoch of `ceil(num_train / batch_size)` batches; called once an epoch, from 1.
+
+        Which batches they are depends on the epoch alone, not on those that were before.
+        """
 
     def validation_batches(self) -> Iterable[Batch]:
         """Returns the validation nodes; called after an epoch, exhausted before the next."""
-
-
-@dataclass(frozen=True)
-class EpochRow:
-    """What one epoch gave, over all workers; NaN where nothing was measured."""
-
-    epoch: int
-    """From 1."""
-    train_loss: float
-    """Mean cross entropy over the training nodes, while training."""
-    train_accuracy: float
-    """Accuracy over the training nodes, while training (with dropout and sampled neighbours)."""
-    val_loss: float
-    """Mean cross entropy over the validation nodes."""
-    val_accuracy: float
-    """Accuracy over the validation nodes, with all their neighbours."""
-    seconds: float
-    """Time of training and validation on this worker."""
-
-    def finite(self) -> dict[str, float]:
-        """Returns the values that were measured."""
-        return {name: value for name, value in asdict(self).items() if math.isfinite(value)}
 
 
 @dataclass(frozen=True)
@@ -74,6 +58,16 @@ class Fit:
     """One row an epoch."""
     best_epoch: int
     """The epoch whose weights the model has now."""
+
+
+class Checkpoints(Protocol):
+    """Where a worker's state is kept; every worker has its own, all for the same epochs."""
+
+    def restore(self, state: TrainingState) -> None:
+        """Puts the kept state into one that has not been trained; called once, before the first epoch."""
+
+    def save(self, state: TrainingState) -> None:
+        """Keeps a state after an epoch; called by all workers after each, in the same order."""
 
 
 @dataclass
@@ -92,8 +86,12 @@ def fit(
     config: TrainingConfig,
     exchange: Exchange,
     hooks: Hooks | None = None,
+    checkpoints: Checkpoints | None = None,
 ) -> Fit:
     """Trains a model, together with all other workers of the exchange, which call this too.
+
+    Every random draw of an epoch is a function of `config.seed`, the worker and the epoch. So a training that
+    goes on from a checkpoint takes the same steps as one that was never interrupted.
 
     Args:
         nodes: this worker's batches.
@@ -101,67 +99,40 @@ def fit(
         config: learning rate, epochs, patience and the like; the same on all workers.
         exchange: what joins the workers.
         hooks: what to call after an epoch.
+        checkpoints: where this worker's state is kept after each epoch, and begun from; None keeps nothing.
     """
     hooks = hooks or Hooks()
     exchange.broadcast(model)
-    torch.manual_seed(config.seed + 1 + exchange.index)
     optimizer = torch.optim.Adam(
         model.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
     )
     num_steps = _most(math.ceil(nodes.num_train / config.batch_size), exchange)
-    best = _Best()
-    history: list[EpochRow] = []
-    for epoch in range(1, config.epochs + 1):
+    state = TrainingState(model, optimizer)
+    if checkpoints is not None:
+        checkpoints.restore(state)
+    best = BestEpoch.of(state.history)
+    for epoch in range(len(state.history) + 1, config.epochs + 1):
+        if best.is_stale(epoch - 1, config.patience):
+            break
         started = time.monotonic()
-        train = _train_epoch(nodes, model, optimizer, exchange, num_steps)
+        seed_everything(draw_seed(config.seed, exchange.index, epoch))
+        train = _train_epoch(nodes.train_batches(epoch), state, exchange, num_steps)
         validated = epoch % config.eval_every == 0 or epoch == config.epochs
         validation = measure(model, nodes.validation_batches(), exchange) if validated else _NOTHING
         row = EpochRow(epoch, *train, *validation, seconds=time.monotonic() - started)
-        history.append(row)
-        if best.takes(row, model):
+        state.history.append(row)
+        if best.takes(row):
+            state.best_weights = copy.deepcopy(model.state_dict())
             hooks.on_best(model, row)
+        if checkpoints is not None:
+            checkpoints.save(state)
         hooks.on_epoch(row)
-        if config.patience and best.weights is not None and epoch - best.progress_epoch >= config.patience:
-            break
-    if best.weights is not None:
-        model.load_state_dict(best.weights)
-    return Fit(history, best.epoch or len(history))
+    if state.best_weights:
+        model.load_state_dict(state.best_weights)
+    return Fit(state.history, best.epoch or len(state.history))
 
-
-LOSS_PROGRESS = 0.9
-"""A validation loss below this share of the last that counted is progress, though no accuracy rose."""
 
 _NOTHING = (math.nan, math.nan)
-
-
-class _Best:
-    """The best epoch so far: by validation accuracy, equal ones by validation loss.
-
-    Patience counts from `progress_epoch`: a loss that creeps down while no node is classified otherwise would
-    keep a training going that has nothing left to gain.
-    """
-
-    def __init__(self) -> None:
-        self.epoch = 0
-        self.accuracy = math.nan
-        self.loss = math.nan
-        self.progress_epoch = 0
-        self._progress_loss = math.inf
-        self.weights: dict[str, Tensor] | None = None
-
-    def takes(self, row: EpochRow, model: nn.Module) -> bool:
-        if math.isnan(row.val_accuracy):
-            return False
-        if self.weights is None or row.val_accuracy > self.accuracy or self._loss_fell(row):
-            self.progress_epoch, self._progress_loss = row.epoch, min(row.val_loss, self._progress_loss)
-        better = self.weights is None or (row.val_accuracy, -row.val_loss) > (self.accuracy, -self.loss)
-        if better:
-            self.epoch, self.accuracy, self.loss = row.epoch, row.val_accuracy, row.val_loss
-            self.weights = copy.deepcopy(model.state_dict())
-        return better
-
-    def _loss_fell(self, row: EpochRow) -> bool:
-        return row.val_loss < LOSS_PROGRESS * self._progress_loss
 
 
 def _most(value: int, exchange: Exchange) -> int:
@@ -171,15 +142,11 @@ def _most(value: int, exchange: Exchange) -> int:
 
 
 def _train_epoch(
-    nodes: TrainingNodes,
-    model: nn.Module,
-    optimizer: torch.optim.Optimizer,
-    exchange: Exchange,
-    num_steps: int,
+    train_batches: Iterable[Batch], state: TrainingState, exchange: Exchange, num_steps: int
 ) -> tuple[float, float]:
-    model.train()
+    model, optimizer = state.model.train(), state.optimizer
     totals = torch.zeros(3, dtype=torch.float64)
-    batches: Iterator[Batch] = iter(nodes.train_batches())
+    batches: Iterator[Batch] = iter(train_batches)
     for _ in range(num_steps):
         optimizer.zero_grad(set_to_none=True)
         batch = next(batches, None)

@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .._files import InputError
-from .._launch import Job, failure_recorded, free_ports, progress, run_job
+from .._launch import Job, free_ports, progress, run_job
 from ..partition.partitions import Partitions, SitePartitions, read_partitions
+from .checkpoint import forget, last_epoch, training_digest
 from .config import TrainingConfig
 from .outcome import (
     Outcome,
@@ -32,6 +33,7 @@ from .site import shared_memory_prefix, site_roles
 from .summary import write_report
 from .trained_gnn import ModelSource, write_trained_gnn
 from .user_code import fetch_user_code
+from .work_folder import work_folder
 from .worker import BEST, HISTORY, WorkerJob
 
 TRAINER = "geokfp.components.training.worker:main"
@@ -75,19 +77,19 @@ def run(config: TrainingConfig, partitions: Path, outputs: Outputs) -> Result:
         InputError: an input or option that is wrong, or too little shared memory.
         ProcessFailed: a trainer or server failed; `<model>-work/logs` keeps what all of them printed.
     """
-    with failure_recorded("train_gnn", beside=outputs.model):
+    with work_folder(outputs.model) as work:
         parts = read_partitions(partitions)
         site = _chosen_site(parts, config.site)
         check_shared_memory([site], config.num_samplers)
-        work = outputs.model.with_name(f"{outputs.model.name}-work")
-        shutil.rmtree(work, ignore_errors=True)
-        work.mkdir(parents=True)
         source = model_source(config, parts, work)
-        _train(config, site, source, work)
+        beside = outputs.model.with_name(f"{outputs.model.name}-checkpoints")
+        checkpoints = Path(config.checkpoint_folder or beside) / training_digest(config, source, partitions)
+        _train(config, site, source, work, checkpoints)
         outcome = read_outcome(work, site=site.name, num_parts=site.num_parts, node_ids=site.node_ids())
         result = _write(config, parts, source, [outcome], work, outputs)
-        shutil.rmtree(work)
-        return result
+    forget(checkpoints)
+    shutil.rmtree(beside, ignore_errors=True)
+    return result
 
 
 def _chosen_site(parts: Partitions, wanted: str) -> SitePartitions:
@@ -105,7 +107,7 @@ def model_source(config: TrainingConfig, parts: Partitions, work: Path) -> Model
     """Returns how the model is built, with the user's code fetched into the work folder.
 
     Raises:
-        InputError: the user's code is not there, or the options do not fit the model.
+        InputError: the user's code is not there or builds no model, or the options do not fit it.
     """
     user_code = None
     if config.user_code:
@@ -120,30 +122,43 @@ def model_source(config: TrainingConfig, parts: Partitions, work: Path) -> Model
         num_layers=config.num_layers,
         user_code=user_code,
     )
-    if not config.entry_point:
-        source.build()  # a wrong option shows here, before any process has started
+    source.build()  # a wrong option, and code that cannot be used, show here, before any process has started
     return source
 
 
-def _train(config: TrainingConfig, site: SitePartitions, source: ModelSource, work: Path) -> None:
+def _train(
+    config: TrainingConfig, site: SitePartitions, source: ModelSource, work: Path, checkpoints: Path
+) -> None:
     run_id = uuid.uuid4().hex[:8]
-    job_path = WorkerJob(config=config, source=source, work=work, port=free_ports(1)[0]).write()
+    resume_epoch = last_epoch(checkpoints, site.num_parts)
+    job = WorkerJob(
+        config=config,
+        source=source,
+        work=work,
+        port=free_ports(1)[0],
+        checkpoints=checkpoints.absolute(),
+        resume_epoch=resume_epoch,
+    )
     roles = site_roles(
         site,
         trainer=TRAINER,
-        arguments=(str(job_path),),
+        arguments=(str(job.write()),),
         work=work,
         run_id=run_id,
         num_samplers=config.num_samplers,
     )
-    job = Job(
-        name="train_gnn",
-        roles=roles,
-        deadline_s=float(config.timeout_s),
-        shared_memory_prefixes=(shared_memory_prefix(run_id),),
-    )
     progress(f"{site.name}: {site.num_parts} trainers and {site.num_parts} DGL servers")
-    run_job(job, log_folder=work / "logs")
+    if resume_epoch:
+        progress(f"resumes after epoch {resume_epoch}, from the checkpoint in {checkpoints}")
+    run_job(
+        Job(
+            name="train_gnn",
+            roles=roles,
+            deadline_s=float(config.timeout_s),
+            shared_memory_prefixes=(shared_memory_prefix(run_id),),
+        ),
+        log_folder=work / "logs",
+    )
 
 
 def _write(

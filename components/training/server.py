@@ -4,7 +4,7 @@ import dgl
 import dgl.distributed
 import torch
 
-from . import one_host
+from . import one_host, seeded_sampling
 from .site import SitePlace
 
 
@@ -17,6 +17,6 @@ def main(arguments: list[str]) -> None:
     place = SitePlace.from_argument(arguments[0])
     torch.set_num_threads(1)
     dgl.utils.set_num_threads(1)
-    dgl.seed(place.machine)
     one_host.apply(place.machine, place.shared_memory_prefix)
+    seeded_sampling.serve()
     dgl.distributed.initialize(place.ip_config)

@@ -16,11 +16,13 @@ from dgl.distributed import dist_context
 from torch import Tensor
 
 from .._launch import describe, fail
-from . import one_host
+from . import one_host, seeded_sampling
 from .config import TrainingConfig
 from .feature_store import FeatureStore
 from .loop import Batch
 from .message_passing import IN_DEGREE
+from .seeded_sampling import begin_draws
+from .seeds import draw_seed
 from .site import SitePlace
 from .sparse_rows import SparseRows
 
@@ -45,6 +47,7 @@ def open_site(argument: str, config: TrainingConfig, *, allow_sparse: bool) -> "
     torch.set_num_threads(1)
     dgl.utils.set_num_threads(1)
     one_host.apply(place.machine, place.shared_memory_prefix)
+    seeded_sampling.join()
     leaving = _watch_samplers() if place.num_samplers else threading.Event()
     one_host.await_servers(place.ip_config, SERVERS_TIMEOUT_S)
     dgl.distributed.initialize(place.ip_config)
@@ -103,7 +106,7 @@ class SiteView:
         self._features = FeatureStore(self.graph.ndata[FEATURES], own, allow_sparse=allow_sparse)
         self._loader: Any = None
         self._validation: list[Batch] | None = None
-        dgl.seed(config.seed + 1 + place.machine)
+        begin_draws(draw_seed(config.seed, place.machine))
 
     def _mask(self, name: str, own: Tensor) -> Tensor:
         chosen: Tensor = self.graph.ndata[name][own] != 0
@@ -124,7 +127,7 @@ class SiteView:
             # The sources of each block are the destinations of the one before it, its first sources.
             block.srcdata[IN_DEGREE] = degrees[: block.num_src_nodes()]
 
-    def train_batches(self) -> Iterator[Batch]:
+    def train_batches(self, epoch: int) -> Iterator[Batch]:
         """Yields one epoch of this trainer's training nodes, shuffled, with sampled neighbours."""
         if self.num_train == 0:
             return
@@ -134,9 +137,13 @@ class SiteView:
                 self.nodes_of("train"),
                 NeighborSampler(self._config.layer_fan_outs),
                 batch_size=self._config.batch_size,
-                shuffle=True,
+                shuffle=False,  # its own shuffling goes on from the epoch before
                 drop_last=False,
             )
+        seed = draw_seed(self._config.seed, self.place.machine, epoch)
+        begin_draws(seed)
+        order = torch.Generator().manual_seed(seed)
+        self._loader.data_idx = torch.randperm(self.num_train, generator=order)
         for inputs, seeds, blocks in self._loader:
             yield self._batch(inputs, seeds, blocks)
 

@@ -3,9 +3,11 @@
 The work folder holds, when all trainers have ended::
 
     job.json               what the trainers are given
-    best.safetensors       weights of the best epoch so far (worker 0, replaced whole): where a resumed
-    run will begin history.json           one row an epoch (worker 0) outcome-0.npz ...      logits,
-    labels and split of each part's own nodes, in the order of DGL's ids
+    best.safetensors       weights of the best epoch so far (worker 0, replaced whole)
+    history.json           one row an epoch (worker 0)
+    outcome-0.npz ...      logits, labels and split of each part's own nodes, in the order of DGL's ids
+
+Checkpoints lie in a folder of their own (`checkpoint`).
 """
 
 import json
@@ -21,10 +23,12 @@ from torch import nn
 
 from .._files import new_file
 from .._launch import progress
+from .checkpoint import WorkerCheckpoints
 from .config import TrainingConfig
+from .epochs import EpochRow
 from .evaluate import infer
 from .exchange import Exchange, TorchExchange
-from .loop import EpochRow, Hooks, fit
+from .loop import Hooks, fit
 from .models import Stack
 from .site_view import SiteView, open_site
 from .trained_gnn import ModelSource, save_weights
@@ -50,13 +54,24 @@ class WorkerJob:
     """The work folder."""
     port: int
     """Port of worker 0 for torch.distributed."""
+    checkpoints: Path
+    """The training's folder of checkpoints."""
+    resume_epoch: int
+    """The epoch whose checkpoint to go on from; 0 begins afresh."""
 
     def write(self) -> Path:
         """Writes `job.json` and returns its path."""
         source = {name: getattr(self.source, name) for name in _names(ModelSource)}
         source["user_code"] = str(self.source.user_code) if self.source.user_code else ""
         config = asdict(self.config)
-        document = {"config": config, "source": source, "work": str(self.work), "port": self.port}
+        document = {
+            "config": config,
+            "source": source,
+            "work": str(self.work),
+            "port": self.port,
+            "checkpoints": str(self.checkpoints),
+            "resume_epoch": self.resume_epoch,
+        }
         path = self.work / JOB
         with new_file(path) as temporary:
             temporary.write_text(json.dumps(document, indent=1), encoding="utf-8")
@@ -73,6 +88,8 @@ class WorkerJob:
             source=ModelSource(**source),
             work=Path(document["work"]),
             port=document["port"],
+            checkpoints=Path(document["checkpoints"]),
+            resume_epoch=document["resume_epoch"],
         )
 
 
@@ -104,7 +121,8 @@ def _train(site: SiteView, model: nn.Module, job: WorkerJob, exchange: Exchange)
     hooks = (
         Hooks(on_epoch=show_epoch, on_best=lambda best, _row: save_best(best, job.work)) if first else Hooks()
     )
-    result = fit(site, model, job.config, exchange, hooks)
+    checkpoints = WorkerCheckpoints(job.checkpoints, exchange.index, job.resume_epoch)
+    result = fit(site, model, job.config, exchange, hooks, checkpoints)
     if first:
         if not (job.work / BEST).exists():
             save_best(model, job.work)

@@ -12,7 +12,7 @@ import yaml
 from .. import PIPELINES, load_pipeline
 from .completion import complete_pipeline
 from .errors import UsageError
-from .package import read_package, resolve
+from .package import built_in_name, read_package, resolve
 
 _PREFIX = re.compile(r"[a-z0-9][a-z0-9._:/-]*", re.IGNORECASE)
 
@@ -54,7 +54,8 @@ def compile_pipelines(
         raise UsageError(
             f"--image-prefix {image_prefix}: a registry and folder such as localhost:5000/team is needed"
         )
-    components = [_load(name, image_prefix.rstrip("/")) for name in dict.fromkeys(names)]
+    named = dict.fromkeys(built_in_name(name) or name for name in names)
+    components = [_load(name, image_prefix.rstrip("/")) for name in named]
     try:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:

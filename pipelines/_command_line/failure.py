@@ -4,13 +4,16 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from .options import in_pipeline_words
+from .package import Package
 from .results import find_run_folder
 
 
-def describe_failure(pipeline_root: Path, seconds: Mapping[str, float], log: Path) -> str:
-    """Returns the step that failed and the cause that it recorded.
+def describe_failure(package: Package, pipeline_root: Path, seconds: Mapping[str, float], log: Path) -> str:
+    """Returns the step that failed and the cause that it recorded, options by the pipeline's names.
 
     Args:
+        package: the pipeline.
         pipeline_root: kfp.local's folder of the run.
         seconds: times of the steps that ended, the failed one last.
         log: where everything printed lies, for a step that recorded nothing.
@@ -19,11 +22,13 @@ def describe_failure(pipeline_root: Path, seconds: Mapping[str, float], log: Pat
 
     run_folder = find_run_folder(pipeline_root)
     failures = read_failures(run_folder) if run_folder else []
+    step = list(seconds)[-1] if seconds else "the run"
     if failures:
         failure = failures[-1]
         who = f"{failure.step} ({failure.replica})" if failure.replica else failure.step
-        return f"{who} failed: {_with_last_line(failure.cause, failure.last_lines)}"
-    step = list(seconds)[-1] if seconds else "the run"
+        renamed = next((each.inputs.renamed for each in package.steps if each.name == step), {})
+        cause = in_pipeline_words(failure.cause, renamed)
+        return f"{who} failed: {_with_last_line(cause, failure.last_lines)}"
     lines = [line.strip() for line in log.read_text(encoding="utf-8").splitlines()]
     told = [line for line in lines if line.partition(":")[0].endswith(("Error", "Exception"))]
     why = told[-1] if told else "it did not say why"

@@ -21,11 +21,11 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from .errors import UsageError
+from .errors import RunFailed, UsageError
 
 RESULTS = ("metrics.json", "run.json", "report.html", "model", "log.txt", "steps")
 """In the order in which they are taken away: metrics.json first, as it is what scripts read."""
@@ -45,20 +45,24 @@ def output_folder(directory: Path) -> Iterator[Path]:
 
     Raises:
         UsageError: the folder holds other files, is in use by another run, or cannot be written.
+        RunFailed: the system refused something while the run was going, such as space on the disk.
     """
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        _refuse_other_files(directory)
-        with _held(directory):
+    work = directory / WORK
+    with ExitStack() as stack:
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            _refuse_other_files(directory)
+            stack.enter_context(_held(directory))
             _set_aside(directory)
-            work = directory / WORK
             work.mkdir()
-            try:
-                yield work
-            finally:
-                shutil.rmtree(work, ignore_errors=True)
-    except OSError as error:
-        raise UsageError(f"--output {directory}: {error.strerror or error}") from error
+        except OSError as error:
+            raise UsageError(f"--output {directory}: {error.strerror or error}") from error
+        stack.callback(shutil.rmtree, work, ignore_errors=True)
+        try:
+            yield work
+        except OSError as error:
+            at = f" ({error.filename})" if error.filename else ""
+            raise RunFailed(f"the run ended early: {error.strerror or error}{at}") from error
 
 
 @contextmanager

@@ -15,6 +15,7 @@ import yaml
 
 from .. import PIPELINES, compiled_package
 from .errors import UsageError
+from .step_inputs import TYPES, StepInputs, read_inputs, with_whole_numbers
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -47,6 +48,8 @@ class Step:
     """What the UI shows."""
     artifacts: Mapping[str, str]
     """Schema title, such as `system.Model`, by output artifact."""
+    inputs: StepInputs
+    """Where its options come from."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,19 +70,18 @@ class Package:
     """In an order in which each step follows what it needs."""
 
 
-_TYPES = {
-    "NUMBER_INTEGER": "int",
-    "NUMBER_DOUBLE": "float",
-    "STRING": "str",
-    "BOOLEAN": "bool",
-    "LIST": "list",
-    "STRUCT": "dict",
-}
-
-
 def step_name(task: str) -> str:
     """Returns the name that users see for a task of the compiled pipeline."""
     return task.replace("-", "_")
+
+
+def built_in_name(pipeline: str) -> str | None:
+    """Returns the built-in pipeline that a PIPELINE argument names, None when it names none.
+
+    KFP shows `single-site`, Python needs `single_site`; both are understood.
+    """
+    name = pipeline.replace("-", "_")
+    return name if name in PIPELINES else None
 
 
 def resolve(pipeline: str) -> Path:
@@ -91,8 +93,9 @@ def resolve(pipeline: str) -> Path:
     Raises:
         UsageError: it is neither.
     """
-    if pipeline in PIPELINES:
-        return compiled_package(pipeline)
+    name = built_in_name(pipeline)
+    if name is not None:
+        return compiled_package(name)
     path = Path(pipeline)
     if path.suffix in (".yaml", ".yml") and path.is_file():
         return path
@@ -129,17 +132,13 @@ def read_package(path: Path) -> Package:
         display_name=info.get("displayName", info["name"]),
         description=info.get("description", "").strip().split("\n")[0],
         parameters={name: _parameter(name, spec) for name, spec in parameters.items()},
-        steps=tuple(_steps(root["dag"]["tasks"], document.get("components", {}))),
+        steps=tuple(_steps(document)),
     )
 
 
 def _parameter(name: str, spec: Mapping[str, Any]) -> Parameter:
-    kind = _TYPES.get(spec.get("parameterType", "STRING"), "str")
-    default = spec.get("defaultValue")
-    if kind == "int" and default is not None:
-        default = int(default)
-    if kind in ("list", "dict"):
-        default = _with_whole_numbers(default)
+    kind = TYPES.get(spec.get("parameterType", "STRING"), "str")
+    default = with_whole_numbers(kind, spec.get("defaultValue"))
     return Parameter(
         name=name,
         type=kind,
@@ -149,24 +148,19 @@ def _parameter(name: str, spec: Mapping[str, Any]) -> Parameter:
     )
 
 
-def _with_whole_numbers(value: Any) -> Any:
-    """Undoes the package's way of storing every number as a double."""
-    if isinstance(value, list):
-        return [_with_whole_numbers(item) for item in value]
-    if isinstance(value, dict):
-        return {key: _with_whole_numbers(item) for key, item in value.items()}
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _steps(tasks: Mapping[str, Any], components: Mapping[str, Any]) -> Iterator[Step]:
+def _steps(document: Mapping[str, Any]) -> Iterator[Step]:
+    tasks: Mapping[str, Any] = document["root"]["dag"]["tasks"]
     graph = {name: task.get("dependentTasks", []) for name, task in sorted(tasks.items())}
     for name in TopologicalSorter(graph).static_order():
         task = tasks[name]
-        component = task["componentRef"]["name"]
-        outputs = components.get(component, {}).get("outputDefinitions", {}).get("artifacts", {})
+        reference = task["componentRef"]["name"]
+        component = document.get("components", {}).get(reference, {})
+        executor = document["deploymentSpec"].get("executors", {}).get(component.get("executorLabel"), {})
+        outputs = component.get("outputDefinitions", {}).get("artifacts", {})
         yield Step(
             name=step_name(name),
-            folder=component.removeprefix("comp-"),
+            folder=reference.removeprefix("comp-"),
             display_name=task.get("taskInfo", {}).get("name", name),
             artifacts={key: spec["artifactType"]["schemaTitle"] for key, spec in outputs.items()},
+            inputs=read_inputs(task, component, executor),
         )

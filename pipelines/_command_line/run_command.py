@@ -14,6 +14,7 @@ from .completion import complete_parameter, complete_pipeline
 from .display import Progress, show_results
 from .errors import RunFailed
 from .failure import describe_failure
+from .options import check_options
 from .output_folder import output_folder, publish, write_json
 from .package import Package, read_package, resolve
 from .results import read_steps, stage, write_results
@@ -68,13 +69,20 @@ def run(
 
 
 def run_package(package: Package, arguments: Mapping[str, Any], output: Path, *, verbose: bool) -> None:
-    """Runs a package whose arguments are checked, shows its progress and leaves the results in `output`.
+    """Runs a package, shows its progress and leaves the results in `output`.
+
+    Args:
+        package: the pipeline.
+        arguments: values by parameter, each of its parameter's type.
+        output: the folder for the results.
+        verbose: show all that is printed.
 
     Raises:
         RunFailed: a step failed, or a package that steps need is not installed.
-        UsageError: the output folder cannot be used.
+        UsageError: an option's value is not allowed, or the output folder cannot be used.
     """
     require_engine()
+    check_options(package, arguments)
     console = Console(highlight=False)
     output = output.absolute()
     record: dict[str, Any] = {
@@ -92,7 +100,7 @@ def run_package(package: Package, arguments: Mapping[str, Any], output: Path, *,
         staged.mkdir()
         root = work / "pipeline"
         steps = read_steps(package, root)
-        cause = "" if done else describe_failure(root, progress.seconds(), output / "log.txt")
+        cause = "" if done else describe_failure(package, root, progress.seconds(), output / "log.txt")
         stage(steps, root, staged)
         metrics = write_results(package, steps, staged) if done else {}
         record |= {"status": "done" if done else "failed", "seconds": progress.seconds()}

@@ -20,7 +20,7 @@ _ALLOWED = {
     "str": "text",
     "bool": "true or false",
     "list": "a list such as [10, 5]",
-    "dict": "a mapping such as {heads: 4}",
+    "dict": "a mapping of names such as {heads: 4}",
 }
 _EXPONENT = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+")
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -76,8 +76,8 @@ def _parameter(package: Package, name: str, where: str) -> Parameter:
     raise UsageError(f"{where}{name}: {package.name} has no such parameter; {hint}")
 
 
-def _wrong(parameter: Parameter, value: Any, where: str) -> UsageError:
-    return UsageError(f"{where}{parameter.name}={value}: {_ALLOWED[parameter.type]} is needed")
+def _wrong(parameter: Parameter, shown: str, where: str) -> UsageError:
+    return UsageError(f"{where}{parameter.name}={shown}: {_ALLOWED[parameter.type]} is needed")
 
 
 def _parse(parameter: Parameter, text: str) -> Any:
@@ -98,6 +98,15 @@ def _parse(parameter: Parameter, text: str) -> Any:
         raise _wrong(parameter, text, "--param ") from error
 
 
+def _is_plain(value: Any) -> bool:
+    """Tells whether a step can be handed the value: YAML knows dates and sets, a pipeline does not."""
+    if isinstance(value, list):
+        return all(_is_plain(item) for item in value)
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and _is_plain(item) for key, item in value.items())
+    return value is None or isinstance(value, str | int | float)
+
+
 def _check(parameter: Parameter, value: Any, where: str) -> Any:
     """Holds a YAML value against the parameter's type; a whole number passes as a float."""
     types: dict[str, Any] = {
@@ -111,6 +120,6 @@ def _check(parameter: Parameter, value: Any, where: str) -> Any:
     if parameter.type == "float" and isinstance(value, str) and _EXPONENT.fullmatch(value):
         value = float(value)  # PyYAML follows YAML 1.1, where 1e-3 is text
     is_flag = isinstance(value, bool) and parameter.type != "bool"  # bool is an int to isinstance
-    if is_flag or not isinstance(value, types[parameter.type]):
-        raise _wrong(parameter, value, where)
+    if is_flag or not isinstance(value, types[parameter.type]) or not _is_plain(value):
+        raise _wrong(parameter, repr(value), where)
     return float(value) if parameter.type == "float" else value

@@ -46,6 +46,7 @@ def make_single_site(*, retries: int = 1, timeout_s: int = 24 * HOUR_S) -> Any:
         fan_outs: list[int] = [10],  # noqa: B006
         learning_rate: float = 0.01,
         weight_decay: float = 0.0005,
+        checkpoint_folder: str = "",
         num_samplers: int = 0,
         entry_point: str = "",
         user_code: str = "",
@@ -80,6 +81,7 @@ def make_single_site(*, retries: int = 1, timeout_s: int = 24 * HOUR_S) -> Any:
             fan_outs: Neighbours sampled per layer, outermost first; one for all layers; empty: all.
             learning_rate: Step size of Adam.
             weight_decay: L2 penalty of Adam.
+            checkpoint_folder: Folder, on a volume that stays, to go on from if training is ended.
             num_samplers: Processes per worker that sample ahead; 0: the worker samples.
             entry_point: module:function that builds your own model, in place of architecture.
             user_code: Folder or .py file (path or URI) with that module; it is executed, so trust it.
@@ -129,6 +131,7 @@ def make_single_site(*, retries: int = 1, timeout_s: int = 24 * HOUR_S) -> Any:
                 fan_outs=fan_outs,
                 learning_rate=learning_rate,
                 weight_decay=weight_decay,
+                checkpoint_folder=checkpoint_folder,
                 num_samplers=num_samplers,
                 entry_point=entry_point,
                 user_code=user_code,

@@ -119,7 +119,14 @@ def plan(partitions: Path, work: Path, epochs: int) -> Any:
     work.mkdir()
     config = TrainingConfig(epochs=epochs, batch_size=1000, fan_outs=[10, 10])
     source = model_source(config, parts, work)
-    path = WorkerJob(config=config, source=source, work=work, port=free_ports(1)[0]).write()
+    path = WorkerJob(
+        config=config,
+        source=source,
+        work=work,
+        port=free_ports(1)[0],
+        checkpoints=work / "checkpoints",
+        resume_epoch=0,
+    ).write()
     run_id = uuid.uuid4().hex[:8]
     roles = site_roles(parts.sites[0], trainer=TRAINER, arguments=(str(path),), work=work, run_id=run_id)
     prefixes = (shared_memory_prefix(run_id),)

@@ -20,6 +20,17 @@ def test_start_up(tmp_path):
 
 
 @pytest.mark.long
+def test_step_overhead(tmp_path):
+    command = [sys.executable, Path(__file__).with_name("step_overhead.py"), "--repeats", "1"]
+    output = ["--output", tmp_path / "result.json"]
+    said = subprocess.run([*command, *output], capture_output=True, text=True, check=True, timeout=120)
+    assert "overhead" in said.stdout
+    result = json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))
+    assert result["seconds"]["step"] > 0
+    assert result["seconds"]["plain"] > 0
+
+
+@pytest.mark.long
 def test_encode(tmp_path):
     command = [sys.executable, Path(__file__).with_name("encode.py"), "--output", tmp_path / "result.json"]
     size = ["--values", "200000", "--repeats", "1"]

@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 import yaml
 from geokfp import components
+from geokfp.components._files import InputError
+from geokfp.components._launch import read_failures
 from kfp import dsl
 from kfp.compiler import Compiler
+from support.component_call import call
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIGS = {
@@ -86,6 +89,23 @@ def test_the_body_is_about_ten_lines(name: str) -> None:
     ]
     statements = [node for node in ast.walk(function) if isinstance(node, ast.stmt)]
     assert len(statements) <= 20
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_wrong_option_and_a_wrong_input_are_recorded_and_nothing_else_is_left(
+    name: str, tmp_path: Path
+) -> None:
+    inputs = getattr(components, name).component_spec.inputs
+    absent = tmp_path / "absent"
+    given: dict[str, Any] = {key: absent for key in inputs if inputs[key].type.startswith("system.")}
+    given |= {"nodes": str(absent), "edges": str(absent)} if name == "ingest_graph" else {}
+    for wrong, named in (({"seed": -1}, "seed"), ({}, str(absent))):
+        with pytest.raises(InputError):
+            call(name, tmp_path / "step", **given, **wrong)
+        (record,) = read_failures(tmp_path)
+        assert record.step == name
+        assert named in record.cause
+        assert [path.name for path in (tmp_path / "step").iterdir()] == ["error.json"]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,8 +1,11 @@
 """A built wheel holds everything that an editable install finds in the checkout."""
 
+import json
+import os
 import shutil
 import subprocess
 import sys
+import venv
 import zipfile
 from pathlib import Path
 
@@ -63,3 +66,25 @@ def test_the_installed_wheel_lists_and_compiles(wheel: Path, tmp_path: Path) -> 
     )
     assert done.returncode == 0, done.stderr
     assert len(list((tmp_path / "out").iterdir())) == 3
+
+
+@pytest.mark.long
+def test_the_wheel_alone_runs_the_demo_in_an_empty_environment(wheel: Path, tmp_path: Path) -> None:
+    venv.create(tmp_path / "empty", with_pip=True)
+    python = tmp_path / "empty" / "bin" / "python"
+    install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*install, f"{wheel}[engine]"], check=True, capture_output=True, timeout=1200)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    demo = [str(python.with_name("geokfp")), "demo", "--output", "results"]
+    done = subprocess.run(
+        demo, cwd=elsewhere, env=environment, capture_output=True, text=True, check=False, timeout=600
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    metrics = json.loads((elsewhere / "results" / "metrics.json").read_text(encoding="utf-8"))
+    assert metrics["test_accuracy"] > 0.9
+    assert sorted(path.name for path in elsewhere.iterdir()) == ["results"]
+    where = [str(python), "-c", "import geokfp.components as c; print(c.__file__)"]
+    found = subprocess.run(where, cwd=elsewhere, env=environment, capture_output=True, text=True, check=True)
+    assert found.stdout.startswith(str(tmp_path / "empty"))

@@ -4,8 +4,13 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from geokfp.components._files import InputError
 from geokfp.components._launch import ProcessFailed, failure_recorded
+from geokfp.pipelines import compiled_package
 from geokfp.pipelines._command_line.failure import describe_failure
+from geokfp.pipelines._command_line.package import read_package
+
+PACKAGE = read_package(compiled_package("cross_site"))
 
 
 @pytest.mark.parametrize(
@@ -23,12 +28,21 @@ def test_a_cause_is_told_once_and_without_modules(
     step.mkdir(parents=True)
     with suppress(ProcessFailed), failure_recorded("train_gnn", beside=step / "model"):
         raise ProcessFailed("site-0/trainer-0", cause, (last_line,))
-    told_now = describe_failure(tmp_path, {"train_gnn": 1.0}, tmp_path / "log.txt")
+    told_now = describe_failure(PACKAGE, tmp_path, {"train_gnn": 1.0}, tmp_path / "log.txt")
     assert told_now == f"train_gnn (site-0/trainer-0) failed: {told}"
+
+
+def test_an_option_has_the_name_that_the_pipeline_gives_it(tmp_path: Path) -> None:
+    step = tmp_path / "run" / "partition"
+    step.mkdir(parents=True)
+    with suppress(InputError), failure_recorded("partition_graph", beside=step / "partitions"):
+        raise InputError("num_parts is 9 but site 'ber' has 4 training nodes")
+    told = describe_failure(PACKAGE, tmp_path, {"partition_graph": 1.0}, tmp_path / "log.txt")
+    assert told == "partition_graph failed: workers_per_site is 9 but site 'ber' has 4 training nodes"
 
 
 def test_an_error_that_no_step_recorded_is_found_in_the_log(tmp_path: Path) -> None:
     log = tmp_path / "log.txt"
     log.write_text("Traceback (most recent call last):\n    a.errors.InputError: batch_size 0: too few\n")
-    told = describe_failure(tmp_path, {"train_gnn": 1.0}, log)
+    told = describe_failure(PACKAGE, tmp_path, {"train_gnn": 1.0}, log)
     assert told == f"train_gnn failed: InputError: batch_size 0: too few; see {log}"

@@ -289,6 +289,16 @@ def test_an_image_prefix_reaches_our_images_only(toy: Path, tmp_path: Path) -> N
     assert all(re.fullmatch(r"localhost:5000/team/geokfp-\w+:\d+\.\d+\.\d+", image) for image in images)
 
 
+def test_a_pipeline_may_be_spelled_as_kfp_shows_it(tmp_path: Path) -> None:
+    assert (
+        geokfp("list", "single-site", folder=tmp_path).stdout
+        == geokfp("list", "single_site", folder=tmp_path).stdout
+    )
+    done = geokfp("compile", "single-site", "single_site", "-o", "out", folder=tmp_path)
+    assert done.stdout == "out/single_site.yaml\n"
+    assert (tmp_path / "out/single_site.yaml").read_bytes() == compiled_package("single_site").read_bytes()
+
+
 def test_an_image_prefix_reaches_our_images_in_a_compiled_file(tmp_path: Path) -> None:
     shutil.copy(compiled_package("single_site"), tmp_path / "mine.yaml")
     done = geokfp(

@@ -81,11 +81,13 @@ def test_a_wrong_assignment_is_named_with_what_is_allowed(assignment: str, named
 @pytest.mark.parametrize(
     ("text", "named"),
     [
-        ("epochs: '3'", "epochs=3: a whole number"),
+        ("epochs: '3'", "epochs='3': a whole number"),
         ("epochs: true", "epochs=True: a whole number"),
         ("nodes: 3", "nodes=3: text"),
         ("undirected: 1", "undirected=1: true or false"),
         ("fan_outs: 10", "fan_outs=10: a list"),
+        ("fan_outs: [2020-01-01]", "fan_outs=[datetime.date(2020, 1, 1)]: a list"),
+        ("options: {1: a}", "options={1: 'a'}: a mapping of names"),
         ("epoch: 3", "did you mean 'epochs'"),
         ("[1, 2]", "holds a list"),
         ("a: [", "not YAML"),

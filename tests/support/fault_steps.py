@@ -3,30 +3,17 @@
 import sys
 from pathlib import Path
 
+from support.component_call import call
+
 FOREVER = {"epochs": 100_000, "patience": 0, "hidden_size": 8}
 
 
 def train(partitions: Path, folder: Path) -> None:
-    from geokfp.components.training.config import TrainingConfig
-    from geokfp.components.training.run import Outputs, run
-
-    run(
-        TrainingConfig(**FOREVER, num_samplers=1),
-        partitions,
-        Outputs(model=folder / "model", predictions=folder / "predictions", report=folder / "report.html"),
-    )
+    call("train_gnn", folder, partitions=partitions, **FOREVER, num_samplers=1)
 
 
 def geo(partitions: Path, folder: Path) -> None:
-    from geokfp.components.geo_training.config import GeoTrainingConfig
-    from geokfp.components.geo_training.run import Outputs, run
-
-    run(
-        GeoTrainingConfig(**FOREVER),
-        partitions,
-        None,
-        Outputs(model=folder / "model", predictions=folder / "predictions", report=folder / "report.html"),
-    )
+    call("geo_train_gnn", folder, partitions=partitions, **FOREVER)
 
 
 if __name__ == "__main__":

@@ -11,10 +11,11 @@ import pandas as pd
 import psutil
 import pytest
 from geokfp.components._files import InputError
-from geokfp.components._launch import ProcessFailed, free_ports, read_failures
+from geokfp.components._launch import ProcessFailed, free_ports
 from geokfp.components.geo_training.config import GeoTrainingConfig
-from geokfp.components.geo_training.run import Outputs, run
-from geokfp.components.ingest.graph import Graph
+from geokfp.components.geo_training.run import Outputs, _alone_accuracies, run
+from geokfp.components.geo_training.summary import Alone
+from geokfp.components.ingest.graph import TRAIN, Graph
 from geokfp.components.training.trained_gnn import read_trained_gnn
 from support.real_graphs import communities, load, partitioned
 
@@ -98,13 +99,31 @@ def test_the_report_shows_links_and_each_site_alone(trained):
 
 
 def test_a_site_may_have_any_name(tmp_path):
-    nodes = communities(60, num_train=30)
-    sites = {"site_names": ("New York", "東京"), "sites": (np.arange(60) % 2).astype(np.int32)}
+    nodes = communities(120, num_train=30)
+    sites = {"site_names": ("New York", "東京"), "sites": (np.arange(120) % 2).astype(np.int32)}
     named = dataclasses.replace(nodes, **sites)
     parts = partitioned(named, tmp_path / "p", num_sites=2, num_parts=1, partition_method="attribute")
     config = GeoTrainingConfig(epochs=1, hidden_size=4)
     metrics = run(config, parts, None, outputs_in(tmp_path)).metrics
     assert {"alone_test_accuracy_New York", "alone_test_accuracy_東京"} < set(metrics)
+
+
+def test_sites_whose_names_differ_in_hyphens_only_keep_a_metric_each():
+    alone = {name: Alone(1, [], value) for name, value in (("ber-1", 0.1), ("ber_1", 0.2), ("par-2", 0.3))}
+    assert _alone_accuracies(alone) == {
+        "alone_test_accuracy_ber-1": 0.1,
+        "alone_test_accuracy_ber_1": 0.2,
+        "alone_test_accuracy_par_2": 0.3,
+    }
+
+
+def test_without_validation_and_test_nodes_their_metrics_are_left_out(tmp_path):
+    nodes = communities(60, num_train=30)
+    nodes.split[nodes.split != TRAIN] = 0
+    parts = partitioned(nodes, tmp_path / "p", num_sites=2, num_parts=1)
+    metrics = run(GeoTrainingConfig(epochs=2, hidden_size=4), parts, None, outputs_in(tmp_path)).metrics
+    assert [name for name in metrics if "accuracy" in name] == ["train_accuracy"]
+    assert "site-0 alone" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 def test_it_starts_from_a_trained_model_and_takes_its_architecture(partitions, trained, tmp_path):
@@ -127,7 +146,7 @@ def test_a_trained_model_of_another_graph_is_refused(partitions, trained, tmp_pa
         (copy / "manifest.json").write_text(json.dumps({**document, key: value}))
         with pytest.raises(InputError, match=reason):
             run(GeoTrainingConfig(), partitions, copy, outputs_in(tmp_path / "out"))
-    assert [record.step for record in read_failures(tmp_path)] == ["geo_train_gnn"]
+    assert list((tmp_path / "out").iterdir()) == []
 
 
 def processes_at(port: int, status: str) -> list[int]:
@@ -168,11 +187,10 @@ def test_a_killed_process_ends_the_step_with_its_name(partitions, tmp_path, monk
         topology={"root": f"127.0.0.1:{root}", "sites": {"site-0": {"listens": f"127.0.0.1:{site}"}}},
     )
     names = {"root": "root/aggregator", "site": "site-0/aggregator", "worker": "site-0/trainer-"}
-    with pytest.raises(ProcessFailed, match=f"{names[victim]}.*killed by SIGKILL"):
+    with pytest.raises(ProcessFailed, match=f"{names[victim]}.*killed by SIGKILL") as caught:
         run(config, partitions, None, outputs_in(tmp_path))
     assert len(killed) == 1
-    (record,) = read_failures(tmp_path)
-    assert record.replica.startswith(names[victim])
+    assert caught.value.replica.startswith(names[victim])
     assert not (tmp_path / "model").exists()
     assert not processes_at(root, psutil.CONN_LISTEN)
 

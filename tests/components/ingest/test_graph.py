@@ -3,16 +3,17 @@
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse
 from geokfp.components._files import ArtifactError
-from geokfp.components._launch import read_failures
 from geokfp.components.ingest import graph as module
 from geokfp.components.ingest.config import IngestConfig
 from geokfp.components.ingest.graph import Graph, read_graph, read_graph_schema, write_graph
+from geokfp.components.ingest.report import write_report
 from geokfp.components.ingest.run import run
 from support.graphs import communities, written
 
@@ -22,9 +23,7 @@ def drawn() -> set[str]:
 
 
 def with_sparse_features(graph: Graph) -> Graph:
-    import dataclasses
-
-    return dataclasses.replace(graph, features=scipy.sparse.csr_matrix(graph.features))
+    return replace(graph, features=scipy.sparse.csr_matrix(graph.features))
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -61,25 +60,25 @@ def test_an_altered_array_is_noticed(tmp_path: Path) -> None:
         read_graph(path)
 
 
-def test_run_writes_all_or_only_the_failure(tmp_path: Path) -> None:
+def test_run_writes_all_or_nothing(tmp_path: Path) -> None:
     outputs = {name: tmp_path / "step" / name for name in ("graph", "report", "fingerprint")}
-    with pytest.raises(ValueError, match="no such file"):
+    with pytest.raises(ValueError, match=r"none\.csv: no such file"):
         run(IngestConfig(nodes=str(tmp_path / "none.csv"), edges="none.csv"), **outputs)
-    assert [path.name for path in (tmp_path / "step").iterdir()] == ["error.json"]
-    assert "none.csv: no such file" in read_failures(tmp_path)[0].cause
+    assert list(tmp_path.iterdir()) == []
     result = run(IngestConfig(), **outputs)
     assert (
         outputs["fingerprint"].read_text() == result.fingerprint == read_graph(outputs["graph"]).fingerprint
     )
     assert result.metrics["num_nodes"] == 1797
     assert "<svg" in outputs["report"].read_text()
-    assert read_failures(tmp_path) == []
 
 
 MEASURE = """
 import sys
+from dataclasses import replace
 from pathlib import Path
 from geokfp.components.ingest.config import IngestConfig
+from geokfp.components.ingest.report import write_report
 from geokfp.components.ingest.run import run
 from geokfp.components.ingest.graph import read_graph
 
@@ -121,3 +120,12 @@ def test_memory_stays_within_three_times_the_arrays(tmp_path: Path, kind: str) -
     ratio = float(measured.stdout.split()[-1])
     print(f"peak memory is {ratio:.2f} times the arrays")
     assert 0.5 < ratio < 3
+
+
+def test_the_report_says_whom_the_logarithmic_axis_leaves_out(tmp_path: Path) -> None:
+    write_report(communities(), tmp_path / "all")
+    assert "leaves out" not in (tmp_path / "all").read_text()
+    graph = communities()
+    alone = replace(graph, edges=graph.edges[:, (graph.edges > 2).all(axis=0)])
+    write_report(alone, tmp_path / "some")
+    assert "which leaves out the 3 nodes that no edge leads to" in (tmp_path / "some").read_text()

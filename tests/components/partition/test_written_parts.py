@@ -131,7 +131,6 @@ def test_a_part_without_edges_is_refused_and_nothing_stays(tmp_path: Path) -> No
             replace(graph, edges=inside), tmp_path, num_sites=2, num_parts=1, partition_method="attribute"
         )
     assert not (tmp_path / "partitions").exists()
-    assert (tmp_path / "error.json").exists()
 
 
 def test_unlabelled_and_unsplit_nodes_are_kept(tmp_path: Path) -> None:

@@ -2,13 +2,12 @@
 
 import threading
 
-import dgl
 import pytest
 import torch
-from geokfp.components.training import models
-from geokfp.components.training.config import TrainingConfig
+from geokfp.components.training.epochs import BestEpoch, EpochRow
 from geokfp.components.training.exchange import LocalExchange, flatten_gradients, restore_gradients
-from geokfp.components.training.loop import Batch, EpochRow, Hooks, _Best, fit
+from geokfp.components.training.loop import Hooks, fit
+from support.nodes_without_edges import Nodes, config, data, flat, model
 
 torch.set_num_threads(1)
 
@@ -45,46 +44,6 @@ class ThreadExchange:
 class Shared:
     def __init__(self, size):
         self.size, self.values, self.barrier, self.state = size, [None] * size, threading.Barrier(size), None
-
-
-class Nodes:
-    """Nodes without edges, so that a batch is its features."""
-
-    def __init__(self, features, labels, batch_size, validation=(0, 0)):
-        self.features, self.labels, self.batch_size = features, labels, batch_size
-        self.num_train, self.validation = len(labels), slice(*validation)
-        self.epochs = 0
-
-    def train_batches(self):
-        self.epochs += 1
-        for chosen in torch.arange(self.num_train).split(self.batch_size):
-            yield self.batch(chosen)
-
-    def validation_batches(self):
-        chosen = torch.arange(self.num_train)[self.validation]
-        if len(chosen):
-            yield self.batch(chosen)
-
-    def batch(self, chosen):
-        block = dgl.create_block(([], []), num_src_nodes=len(chosen), num_dst_nodes=len(chosen))
-        block.srcdata["in_degree"] = torch.zeros(len(chosen), dtype=torch.int64)
-        return Batch([block], self.features[chosen], self.labels[chosen])
-
-
-def data(count, seed=0):
-    generator = torch.Generator().manual_seed(seed)
-    features = torch.randn(count, 6, generator=generator)
-    return features, (features[:, 0] > 0).long()
-
-
-def config(**changes):
-    given = {"num_layers": 1, "dropout": 0.0, "epochs": 5, "weight_decay": 0.0, "learning_rate": 0.05}
-    return TrainingConfig(**{**given, **changes})
-
-
-def model(seed=0):
-    torch.manual_seed(seed)
-    return models.build("gcn", 6, 2, num_layers=1, input_dropout=0.0)
 
 
 def train_together(workers, chosen):
@@ -159,9 +118,9 @@ def rows(*results):
     ],
 )
 def test_which_epoch_is_best_and_which_is_progress(results, best_epoch, progress_epoch):
-    best = _Best()
+    best = BestEpoch()
     for row in rows(*results):
-        best.takes(row, model())
+        best.takes(row)
     assert (best.epoch, best.progress_epoch) == (best_epoch, progress_epoch)
 
 
@@ -177,7 +136,3 @@ def test_eval_every_measures_only_then_and_at_the_end():
     nodes = Nodes(features, labels, 4, validation=(0, 5))
     result = fit(nodes, model(), config(eval_every=2, patience=0), LocalExchange())
     assert [row.epoch for row in result.history if "val_loss" in row.finite()] == [2, 4, 5]
-
-
-def flat(module):
-    return torch.cat([parameter.detach().flatten() for parameter in module.parameters()]).clone()

@@ -1,6 +1,5 @@
 """train_gnn's engine with real DGL servers and trainers on small graphs."""
 
-import json
 import sys
 
 import numpy as np
@@ -73,6 +72,15 @@ def test_uneven_training_nodes_and_samplers_do_not_hang(tmp_path):
     assert result.metrics["epochs_run"] == 3
 
 
+def test_without_validation_and_test_nodes_their_metrics_are_left_out(tmp_path):
+    graph = communities(60, num_train=30)
+    graph.split[graph.split != 1] = 0
+    partitions = partitioned(graph, tmp_path / "p", num_parts=1)
+    metrics = run(TrainingConfig(epochs=2, hidden_size=4), partitions, outputs(tmp_path)).metrics
+    assert [name for name in metrics if "accuracy" in name] == ["train_accuracy"]
+    assert "Classes, on the training nodes" in (tmp_path / "report.html").read_text("utf-8")
+
+
 def test_own_model_and_its_code_travel_with_the_artifact(graph, partitions, tmp_path):
     code = tmp_path / "own_model_of_test.py"
     code.write_text(
@@ -113,18 +121,27 @@ def test_a_failing_model_ends_everything_and_is_named(partitions, tmp_path):
         "    return Bad()\n"
     )
     config = TrainingConfig(entry_point="bad_model_of_test:build", user_code=str(code))
-    with pytest.raises(ProcessFailed):
+    with pytest.raises(ProcessFailed) as caught:
         run(config, partitions, outputs(tmp_path))
-    error = json.loads((tmp_path / "error.json").read_text("utf-8"))
-    assert error["step"] == "train_gnn"
-    assert error["replica"].startswith("site-0/trainer-")
-    assert "no such thing" in error["cause"]
+    assert caught.value.replica.startswith("site-0/trainer-")
+    assert "no such thing" in caught.value.cause
     assert list((tmp_path / "model-work" / "logs").glob("*trainer-0.log"))
 
 
+@pytest.mark.parametrize("named", ["absent_of_test:build", "useless_of_test:build", "useless_of_test:NUMBER"])
+def test_code_that_builds_no_model_is_named_before_any_process_starts(
+    partitions, tmp_path, monkeypatch, named
+):
+    code = tmp_path / "useless_of_test.py"
+    code.write_text("NUMBER = 1\n\n\ndef build(num_features, num_classes):\n    return NUMBER\n")
+    monkeypatch.setattr("geokfp.components.training.run.run_job", lambda *_, **__: pytest.fail("it started"))
+    with pytest.raises(InputError, match=f"^entry_point '{named}': "):
+        run(TrainingConfig(entry_point=named, user_code=str(code)), partitions, outputs(tmp_path))
+    assert [path.name for path in tmp_path.iterdir()] == ["useless_of_test.py"]
+    sys.modules.pop("useless_of_test", None)
+
+
 def test_bad_inputs_are_named_before_anything_starts(graph, tmp_path, partitions):
-    with pytest.raises(InputError, match="model option 'num_heads': sage allows"):
-        run(TrainingConfig(model_options={"num_heads": 2}), partitions, outputs(tmp_path))
     two_sites = partitioned(graph, tmp_path / "sites", num_sites=2, num_parts=1)
     with pytest.raises(InputError, match="site '': must be one of site-0, site-1"):
         run(TrainingConfig(), two_sites, outputs(tmp_path))

@@ -94,7 +94,7 @@ def test_user_code_from_a_folder_and_from_a_file(tmp_path):
 
 
 def test_user_code_that_cannot_be_used_is_named(tmp_path):
-    with pytest.raises(InputError, match=r"allowed are a folder and a \.py file"):
+    with pytest.raises(InputError, match=r"allowed are a folder that exists and a \.py file"):
         fetch_user_code(str(tmp_path / "x.zip"), tmp_path / "code")
     with pytest.raises(InputError, match=r"x\.py: no such file"):
         fetch_user_code(str(tmp_path / "x.py"), tmp_path / "code")
@@ -102,12 +102,27 @@ def test_user_code_that_cannot_be_used_is_named(tmp_path):
         load_builder("nowhere_of_test:build", None)
     with pytest.raises(InputError, match="json has no function 'build'"):
         load_builder("json:build", None)
-    with pytest.raises(InputError, match="returned OrderedDict, an nn"):
-        build_user_model("own_of_test:build", _module(tmp_path), 1, 1, {})
+    with pytest.raises(InputError, match="'decoder' of json is of type module, a function is needed"):
+        load_builder("json:decoder", None)
 
 
-def _module(folder):
-    (folder / "own_of_test.py").write_text(
-        "from collections import OrderedDict\ndef build(num_features, num_classes): return OrderedDict()\n"
-    )
-    return folder
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("def build(a, b): return {}", "returned dict, an nn.Module is needed"),
+        ("def build(a, b):\n    return a / 0", "code.py:2: ZeroDivisionError: division by zero"),
+        ("def build(a, b): exit('no\\nmore')", "code.py:1: SystemExit: no more"),
+        ("def build(a): pass", "TypeError: build() takes 1 positional argument but 2 were given"),
+        ("import nowhere_of_test", "code.py:1: ModuleNotFoundError: No module named 'nowhere_of_test'"),
+        ("\ndef build(a, b)", "code.py:2: SyntaxError: expected ':'"),
+        ("\nraise KeyError", "code.py:2: KeyError"),
+    ],
+)
+def test_whatever_the_users_code_raises_is_one_line_that_names_it(tmp_path, monkeypatch, code, message):
+    monkeypatch.syspath_prepend(tmp_path)
+    name = f"own_{tmp_path.name}"
+    (tmp_path / f"{name}.py").write_text(code + "\n")
+    with pytest.raises(InputError) as caught:
+        build_user_model(f"{name}:build", tmp_path, 1, 1, {})
+    expected = message.replace("code.py", f"{name}.py")
+    assert str(caught.value) == f"entry_point '{name}:build': {expected}"
