@@ -20,7 +20,7 @@ from ..units import Unit
 from . import sparse
 from .base import Compressor
 from .decoding import decode_values
-from .floats import as_float32, magnitude_bits
+from .floats import as_float32, magnitude_bits, wire_dtype
 from .selection import largest
 
 _SAMPLED_SHARE = 0.005
@@ -29,7 +29,7 @@ _SAMPLED_AT_LEAST = 10
 
 
 class LargestOfAll:
-    """The largest magnitudes of a whole unit, without state; see `sparse` for the buffers.
+    """The largest magnitudes of a whole unit, whatever came before; see `sparse` for the buffers.
 
     Args:
         ratio: share of the values that is sent.
@@ -49,7 +49,7 @@ class LargestOfAll:
         """See `Compressor`."""
         floats = as_float32(unit, values)
         indices = self.select(unit, floats)
-        dtype = values.dtype.newbyteorder("<").str
+        dtype = wire_dtype(values)
         return sparse.write(unit, indices, floats[indices], self._values, dtype)
 
     def select(self, unit: Unit, floats: Array) -> Array:
@@ -104,7 +104,7 @@ class BiSparse:
             unsent += velocity
         indices = self._select.select(unit, unsent)
         chosen = unsent[indices]
-        dtype = values.dtype.newbyteorder("<").str
+        dtype = wire_dtype(values)
         payload = sparse.write(unit, indices, chosen, self._values, dtype)
         unsent[indices] = chosen - sparse.sent_values(unit, payload, indices.size, decode_values)
         velocity[indices] = 0

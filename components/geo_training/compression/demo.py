@@ -18,7 +18,7 @@ from ..messages import Array, Payload
 from ..units import Unit
 from .base import Compressor, Decoder
 from .chunks import num_chunks, rows_of
-from .floats import as_float32, checked_magnitude, restored
+from .floats import as_float32, checked_magnitude, restored, wire_dtype
 
 NAME = "cosine"
 LARGEST_BLOCK = 4096
@@ -48,7 +48,7 @@ class Cosine:
                 np.matmul(rows, _transform(self.block)[:, : rows.shape[1]].T, out=out)
         inner = self.coefficients.encode(Unit(unit.key, unit.offset, coefficients.size), coefficients)
         buffers = (np.array([self.block], "<u2"), *inner.buffers)
-        return Payload(f"{NAME}/{inner.codec}", values.dtype.newbyteorder("<").str, buffers)
+        return Payload(f"{NAME}/{inner.codec}", wire_dtype(values), buffers)
 
 
 def read(unit: Unit, payload: Payload, decode: Decoder) -> Array:

@@ -6,6 +6,7 @@ Bytes of n values: n times those of one.
 from ..errors import ProtocolError
 from ..messages import Array, Payload
 from ..units import Unit
+from .floats import wire_dtype
 
 NAME = "dense"
 
@@ -15,7 +16,7 @@ class Dense:
 
     def encode(self, unit: Unit, values: Array) -> Payload:  # noqa: ARG002
         """See `Compressor`."""
-        return Payload(NAME, values.dtype.newbyteorder("<").str, (values,))
+        return Payload(NAME, wire_dtype(values), (values,))
 
 
 def read(unit: Unit, payload: Payload) -> Array:

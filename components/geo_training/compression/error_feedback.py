@@ -14,7 +14,7 @@ from ..messages import Array, Payload
 from ..units import Unit
 from .base import Compressor
 from .decoding import decode_values
-from .floats import as_float32
+from .floats import as_float32, wire_dtype
 
 
 class ErrorFeedback:
@@ -45,4 +45,4 @@ class ErrorFeedback:
         payload = self._codec.encode(unit, residual)
         residual -= decode_values(unit, payload)
         self._residual = residual
-        return Payload(payload.codec, values.dtype.newbyteorder("<").str, payload.buffers)
+        return Payload(payload.codec, wire_dtype(values), payload.buffers)

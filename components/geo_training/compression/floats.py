@@ -17,13 +17,18 @@ _WITHOUT_SIGN = np.uint32(0x7FFFFFFF)
 _DTYPES = ("<f4", "<f8")
 
 
+def wire_dtype(values: Array) -> str:
+    """Returns the dtype that the values have on the wire, as numpy names it: little endian."""
+    return values.dtype.newbyteorder("<").str
+
+
 def as_float32(unit: Unit, values: Array) -> Array:
     """Returns the values as contiguous FP32; the array itself when it is that.
 
     Raises:
         UsageError: they are not of FP32 or FP64, or not as many as the unit counts.
     """
-    dtype = values.dtype.newbyteorder("<").str
+    dtype = wire_dtype(values)
     if dtype not in _DTYPES or values.shape != (unit.count,):
         wanted = f"{unit.count} of {' or '.join(_DTYPES)}"
         raise UsageError(f"{_shown(unit)}: lossy compression takes {wanted}, not {values.shape} of {dtype}")

@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import ProtocolError
 from ..messages import Array, Payload
 from ..units import Unit
-from .floats import LARGEST, as_float32, checked_magnitude, restored
+from .floats import LARGEST, as_float32, checked_magnitude, restored, wire_dtype
 
 NAME = "fp16"
 _TOP_EXPONENT = 15
@@ -29,7 +29,7 @@ class Half:
         exponent = max(int(np.frexp(checked_magnitude(unit, floats))[1]), _LOWEST_EXPONENT) - _TOP_EXPONENT
         halves = np.multiply(floats, np.float32(2.0**-exponent)).astype("<f2")
         scale = np.array([2.0**exponent], "<f4")
-        return Payload(NAME, values.dtype.newbyteorder("<").str, (scale, halves))
+        return Payload(NAME, wire_dtype(values), (scale, halves))
 
 
 def read(unit: Unit, payload: Payload) -> Array:

@@ -18,7 +18,7 @@ from ..messages import Array, Payload
 from ..units import Unit
 from .bits import pack, unpack
 from .chunks import num_chunks, rows_of
-from .floats import LARGEST, as_float32, refuse_beyond, restored
+from .floats import LARGEST, as_float32, refuse_beyond, restored, wire_dtype
 
 NAME = "quantized"
 CHUNK = 1024
@@ -61,7 +61,7 @@ class Quantized:
                 out[:] = _level_codes(rows, of_rows, _levels(self.bits))
         shape = np.array([self.bits, self.chunk], "<u2")
         buffers = (shape, scales.ravel(), pack(codes, self.bits))
-        return Payload(NAME, values.dtype.newbyteorder("<").str, buffers)
+        return Payload(NAME, wire_dtype(values), buffers)
 
 
 def read(unit: Unit, payload: Payload) -> Array:

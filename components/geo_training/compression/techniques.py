@@ -234,17 +234,14 @@ AnyTechnique: TypeAlias = (
     | Demo
 )
 TECHNIQUES: Mapping[str, type[AnyTechnique]] = {
-    each.name: each
-    for each in (
-        NoCompression,
-        HalfPrecision,
-        Quantization,
-        TopK,
-        BiSparseOptions,
-        MixedPrecision,
-        TwoBitOptions,
-        Demo,
-    )
+    NoCompression.name: NoCompression,
+    HalfPrecision.name: HalfPrecision,
+    Quantization.name: Quantization,
+    TopK.name: TopK,
+    BiSparseOptions.name: BiSparseOptions,
+    MixedPrecision.name: MixedPrecision,
+    TwoBitOptions.name: TwoBitOptions,
+    Demo.name: Demo,
 }
 
 

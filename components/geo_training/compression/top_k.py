@@ -12,7 +12,7 @@ from ..messages import Array, Payload
 from ..units import Unit
 from . import sparse
 from .base import Compressor
-from .floats import as_float32
+from .floats import as_float32, wire_dtype
 from .selection import largest_per_chunk
 
 
@@ -37,5 +37,5 @@ class ChunkedTopK:
         """See `Compressor`."""
         floats = as_float32(unit, values)
         indices = largest_per_chunk(unit, floats, sparse.CHUNK, self.kept)
-        dtype = values.dtype.newbyteorder("<").str
+        dtype = wire_dtype(values)
         return sparse.write(unit, indices, floats[indices], self.values, dtype)

@@ -13,7 +13,7 @@ from ..errors import ProtocolError
 from ..messages import Array, Payload
 from ..units import Unit
 from .bits import pack, unpack
-from .floats import LARGEST, as_float32, checked_magnitude, restored
+from .floats import LARGEST, as_float32, checked_magnitude, restored, wire_dtype
 
 NAME = "two_bit"
 _PLUS, _MINUS = np.uint8(1), np.uint8(2)
@@ -36,7 +36,7 @@ class TwoBit:
         threshold = np.float32(self.threshold)
         codes = (floats >= threshold) * _PLUS + (floats <= -threshold) * _MINUS
         buffers = (np.array([threshold], "<f4"), pack(codes, 2))
-        return Payload(NAME, values.dtype.newbyteorder("<").str, buffers)
+        return Payload(NAME, wire_dtype(values), buffers)
 
 
 def read(unit: Unit, payload: Payload) -> Array:

@@ -17,6 +17,7 @@ from ..messages import MAX_BUFFERS, Array, Payload
 from ..options import COMPRESSION, Options, Whole, option
 from ..units import Unit
 from .base import Compressor, Decoder
+from .floats import wire_dtype
 
 NAME = "zstd"
 _DTYPES = ("<f2", "<f4", "<f8", "|i1", "|u1", "<u2", "<i4", "<u4", "<i8")
@@ -63,9 +64,7 @@ class Zstandard:
 
         payload = self.inner.encode(unit, values)
         buffers = [np.ascontiguousarray(b, b.dtype.newbyteorder("<")) for b in payload.buffers]
-        layout = np.array(
-            [[_DTYPES.index(b.dtype.newbyteorder("<").str), b.size] for b in buffers], "<i8"
-        ).ravel()
+        layout = np.array([[_DTYPES.index(wire_dtype(b)), b.size] for b in buffers], "<i8").ravel()
         plain = b"".join(buffer.tobytes() for buffer in buffers)
         codec = pyarrow.Codec("zstd", compression_level=self.level)
         packed = np.frombuffer(codec.compress(plain, asbytes=True), np.uint8)

@@ -68,6 +68,7 @@ def test_the_default_of_the_size_rule_is_a_thousand_values_but_where_it_makes_no
         ("top_k(ratio=0.1, ratio=0.2)", "compression top_k has the option 'ratio' twice, allowed: once"),
         ("top_k(ratio=0.1", f"compression is 'top_k(ratio=0.1', {GRAMMAR}"),
         ("top_k zstd", f"compression is 'top_k zstd', {GRAMMAR}"),
+        (3, "compression is 3, allowed: text such as"),
         ("", f"compression is '', {GRAMMAR}"),
         ("top_k +", f"compression is 'top_k +', {GRAMMAR}"),
         ("none+ztd", "compression 'none+ztd' has the rule 'ztd', allowed: by_size, zstd (nearest: zstd)"),
@@ -90,7 +91,7 @@ def test_a_missing_library_names_the_extra_before_anything_starts(monkeypatch):
 
 def test_the_readme_lists_every_technique_and_rule_with_its_options_and_defaults():
     text = Path(geokfp.components.geo_training.__file__).with_name("README.md").read_text(encoding="utf-8")
-    listed = re.findall(r"^\| `([a-z_]+)(?:\(([^)`]*)\))?` \| .* \| .* \|$", text, flags=re.MULTILINE)
+    listed = re.findall(r"^\| `(\w+)(?:\(([^)`]*)\))?` \| .* \| .* \|$", text, flags=re.MULTILINE)
     written = {name: options for name, options in listed if name in {*TECHNIQUES, "by_size", "zstd"}}
     for name, kind in {**TECHNIQUES, "by_size": BySize, "zstd": ZstdOptions}.items():
         defaults = [f"{each.name}={each.default}" for each in fields(kind)]
