@@ -195,3 +195,8 @@ def test_each_site_is_compensated_for_the_steps_since_its_own_pull():
         late.pulled("key", site, weights)
         after.append(weights.item())
     assert after == [8.0, 6.0, 6.0 - (2.0 + 4.0 * (6.0 - 10.0))]
+
+
+def test_a_gradient_that_never_changes_has_no_variance_below_zero():
+    gradients = np.broadcast_to(draw(1, 500), (300, 500))
+    assert np.isfinite(stepped("rmsprop(centered=true)", draw(0, 500), gradients)).all()
