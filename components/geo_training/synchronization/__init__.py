@@ -7,16 +7,14 @@ that do not wait for all.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from ..._files import InputError
-from ..grammar import read
-from ..options import SYNCHRONIZATION, Options, Whole, option
+from ..spec import Interval, check, parse_with_rules
 from .base import NodePolicy, Replica, Update, WorkerPolicy
 from .esync import ESync
 from .fsa import Fsa
 from .hfa import Hfa
-from .mixed import Mixed
 from .nbsync import NbSync
 from .node import Node, QuorumOptions, Root
 from .outer import Nesterov, Outer
@@ -25,19 +23,25 @@ __all__ = ["NodePolicy", "Replica", "Synchronization", "Update", "WorkerPolicy",
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Streamed(Options):
-    """Parts of the model are synchronised one after the other (Streaming DiLoCo; Douillard et al., 2025)."""
+class Streamed:
+    """Parts of the model are synchronised one after the other (Streaming DiLoCo; Douillard et al., 2025).
 
-    what: ClassVar[str] = SYNCHRONIZATION
-    name: ClassVar[str] = "streamed"
+    Raises:
+        InputError: a value that is not allowed; names the option, the value and what is.
+    """
 
-    fragments: int = option(4, Whole(1, 1000))
+    fragments: Annotated[int, Interval(low=1, high=1000)] = 4
     """Parts, of whole tensors and nearly equal size."""
+
+    def __post_init__(self) -> None:
+        """Checks the values."""
+        check(self)
 
 
 LocalTechnique: TypeAlias = Hfa | ESync | NbSync
-TECHNIQUES: Mapping[str, type[Options]] = {kind.name: kind for kind in (Fsa, Hfa, ESync, NbSync)}
-RULES: Mapping[str, type[Options]] = {kind.name: kind for kind in (Outer, Streamed, QuorumOptions)}
+AnyTechnique: TypeAlias = Fsa | LocalTechnique
+TECHNIQUES: Mapping[str, type[AnyTechnique]] = {"fsa": Fsa, "hfa": Hfa, "esync": ESync, "nbsync": NbSync}
+RULES: Mapping[str, type[Any]] = {"outer": Outer, "streamed": Streamed, "quorum": QuorumOptions}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,7 +52,7 @@ class Synchronization:
         InputError: a rule that the technique has no use for; names both.
     """
 
-    technique: Fsa | LocalTechnique
+    technique: AnyTechnique
     """What a worker does."""
     outer: Outer | None = None
     """The root's outer optimizer."""
@@ -60,11 +64,11 @@ class Synchronization:
     def __post_init__(self) -> None:
         """Checks that the rules fit the technique."""
         if isinstance(self.technique, Fsa):
-            for rule in (self.outer, self.streamed):
-                if rule is not None:
+            for rule in ("outer", "streamed"):
+                if getattr(self, rule) is not None:
                     raise InputError(
-                        f"synchronization {self.technique.name} + {rule.name}: {rule.name} is for changes of "
-                        "weights, allowed with hfa, esync, nbsync"
+                        f"rule {rule} is for changes of weights, fsa sends none, allowed with: hfa, esync, "
+                        "nbsync"
                     )
 
     @property
@@ -97,5 +101,8 @@ def synchronization(text: str) -> Synchronization:
     Raises:
         InputError: it is not of the grammar, a name or value is not allowed, or two do not fit.
     """
-    technique, rules = read("synchronization", text, TECHNIQUES, RULES)
-    return Synchronization(technique=technique, **rules)
+    technique, rules = parse_with_rules(text, "synchronization", TECHNIQUES, RULES)
+    try:
+        return Synchronization(technique=technique, **rules)
+    except InputError as error:
+        raise InputError(f"synchronization {text!r}: {error}") from error

@@ -5,12 +5,10 @@ batch.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from ..messages import Array
-from ..options import SYNCHRONIZATION, Options
 from ..plane import Plane
 from .base import Replica, Update
 from .ending import Ask, stay_until_all_are_done
@@ -45,11 +43,8 @@ class FullAtWorker:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Fsa(Options):
+class Fsa:
     """Averages the gradient over all workers of all sites in every step."""
-
-    what: ClassVar[str] = SYNCHRONIZATION
-    name: ClassVar[str] = "fsa"
 
     def worker(self) -> FullAtWorker:
         """Returns the worker's end."""

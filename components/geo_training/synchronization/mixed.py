@@ -6,12 +6,10 @@ that others have changed meanwhile; the optimizer `dcasgd` corrects for it.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from ..messages import Array
-from ..options import SYNCHRONIZATION, Options
 from ..plane import Plane
 from ..units import OWN
 from .base import Replica, Update
@@ -62,8 +60,5 @@ class ServedWorker:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Mixed(Options):
+class Mixed:
     """Each site exchanges with the root when it is ready, and waits for no other."""
-
-    what: ClassVar[str] = SYNCHRONIZATION
-    name: ClassVar[str] = "mixed"

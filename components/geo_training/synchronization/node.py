@@ -1,12 +1,12 @@
 """What the nodes of the tree make of a round: who must be in it, and, at the root, what comes out of it."""
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol
+from typing import Annotated, Protocol
 
 from ..messages import Array
-from ..options import SYNCHRONIZATION, Number, Options, Whole, option
 from ..reductions import Reduction
 from ..rounds import All, Quorum, Rule
+from ..spec import Interval, check
 from ..units import OWN, TREE, RoundId, Unit
 from .fsa import GRADIENT
 from .local_steps import DELTA
@@ -18,16 +18,21 @@ WEIGHTS = "weights"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class QuorumOptions(Options):
-    """The root waits for some workers only, and for the others a little longer."""
+class QuorumOptions:
+    """The root waits for some workers only, and for the others a little longer.
 
-    what: ClassVar[str] = SYNCHRONIZATION
-    name: ClassVar[str] = "quorum"
+    Raises:
+        InputError: a value that is not allowed; names the option, the value and what is.
+    """
 
-    workers: int = option(1, Whole(1, 1_000_000))
+    workers: Annotated[int, Interval(low=1, high=1_000_000)] = 1
     """Workers that must be in a round; `all` of them is the rule without this one."""
-    grace_s: float = option(1.0, Number(0, 86400))
-    """Seconds from the first contribution in which others may still come; later ones are of the next round."""
+    grace_s: Annotated[float, Interval(low=0, high=86400)] = 1.0
+    """Seconds from the first contribution for others to come; a later one is in the next round."""
+
+    def __post_init__(self) -> None:
+        """Checks the values."""
+        check(self)
 
 
 class RootOptimizer(Protocol):

@@ -5,26 +5,31 @@ d), which is Nesterov's step. Rate 1 and momentum 0 move it by d, as HFA and Fed
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated
 
 import numpy as np
 
 from ..messages import Array
-from ..options import SYNCHRONIZATION, Number, Options, option
+from ..spec import Interval, check
 from ..units import Unit
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Outer(Options):
-    """Nesterov momentum at the root, on the mean change of the weights."""
+class Outer:
+    """Nesterov momentum at the root, on the mean change of the weights.
 
-    what: ClassVar[str] = SYNCHRONIZATION
-    name: ClassVar[str] = "outer"
+    Raises:
+        InputError: a value that is not allowed; names the option, the value and what is.
+    """
 
-    rate: float = option(0.7, Number(0, 10, without_low=True))
+    rate: Annotated[float, Interval(low=0, high=10, with_low=False)] = 0.7
     """Share of the mean change that is taken over."""
-    momentum: float = option(0.9, Number(0, 0.9999))
+    momentum: Annotated[float, Interval(low=0, high=1, with_high=False)] = 0.9
     """Share of the velocity that is kept."""
+
+    def __post_init__(self) -> None:
+        """Checks the values."""
+        check(self)
 
 
 class Nesterov:

@@ -1,5 +1,6 @@
 """The policies over a whole tree in memory: against short oracles, at neutral settings, and at the end."""
 
+import re
 import threading
 
 import numpy as np
@@ -213,18 +214,23 @@ def test_esync_fills_the_time_of_the_slowest(seconds, steps, cap, expected):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("hfaa", r"synchronization is 'hfaa', allowed: .*\(nearest: hfa\)"),
-        ("hfa(k3=1)", r"synchronization hfa has the option 'k3', allowed: k1, k2"),
-        ("hfa(k1=0)", r"synchronization hfa\(k1=0\): allowed is a whole number from 1"),
-        ("hfa(k1=x)", r"synchronization hfa\(k1=x\): allowed is a whole number from 1"),
-        ("hfa + outr", r"has the rule 'outr', allowed: .*\(nearest: outer\)"),
-        ("hfa + outer + outer", "has the rule 'outer' twice, allowed: once"),
-        ("fsa + outer", "outer is for changes of weights, allowed with hfa, esync, nbsync"),
-        ("fsa + streamed", "streamed is for changes of weights"),
-        ("hfa(", "allowed: name"),
-        (3, "allowed: text"),
+        ("hfaa", "name is 'hfaa', allowed: .*; nearest: hfa"),
+        ("hfa(k3=1)", "option of hfa is 'k3', allowed: k1, k2"),
+        ("hfa(k1=0)", "k1 is 0, allowed: a whole number at least 1 and at most 1000000"),
+        ("hfa(k1=x)", "k1 is 'x', allowed: a whole number at least 1"),
+        ("hfa + outr", "rule is 'outr', allowed: .*; nearest: outer"),
+        ("hfa + outer + outer", "rule outer is given twice, allowed: once"),
+        ("fsa + outer", "rule outer is for changes of weights, .*allowed with: hfa, esync, nbsync"),
+        ("fsa + streamed", "rule streamed is for changes of weights"),
+        ("hfa(", "the name of an option is expected at column 5"),
+        ("hfa + quorum(grace_s=-1)", "grace_s is -1.0, allowed: a number at least 0 and at most 86400"),
     ],
 )
 def test_what_cannot_work_is_refused_by_name(text, says):
-    with pytest.raises(InputError, match=says):
+    with pytest.raises(InputError, match=f"^synchronization {re.escape(repr(text))}: .*{says}"):
         synchronization(text)
+
+
+def test_what_is_no_text_is_refused_by_name():
+    with pytest.raises(InputError, match=r"^synchronization is 3, allowed: text, as in name\(option=value"):
+        synchronization(3)
