@@ -1,8 +1,8 @@
 """When workers exchange, what, and what the tree makes of it: one policy a file, composed by the user's text.
 
-A technique says what a worker does (`fsa`, `mixed`, `hfa`, `esync`, `nbsync`); rules add to it: `outer`, an
-outer optimizer at the root; `streamed`, fragments that are synchronised at different times; `quorum`, rounds
-that do not wait for all.
+A technique says what a worker does (`fsa`, `mixed`, `hfa`, `esync`, `nbsync`), and of the first two which
+optimizer acts at the root; rules add to it: `outer`, the root's optimizer of mean changes; `streamed`,
+fragments that are synchronised at different times; `quorum`, rounds that do not wait for all.
 """
 
 from collections.abc import Mapping
@@ -10,14 +10,15 @@ from dataclasses import dataclass
 from typing import Annotated, Any, TypeAlias
 
 from ..._files import InputError
+from ..optimizers import OptimizerSpec
+from ..optimizers.nesterov import Outer
 from ..spec import Interval, check, parse_with_rules
 from .base import NodePolicy, Replica, Update, WorkerPolicy
 from .esync import ESync
-from .fsa import Fsa
+from .fsa import Fsa, FullAtWorker
 from .hfa import Hfa
 from .nbsync import NbSync
 from .node import Node, QuorumOptions, Root
-from .outer import Nesterov, Outer
 
 __all__ = ["NodePolicy", "Replica", "Synchronization", "Update", "WorkerPolicy", "synchronization"]
 
@@ -41,6 +42,7 @@ class Streamed:
 LocalTechnique: TypeAlias = Hfa | ESync | NbSync
 AnyTechnique: TypeAlias = Fsa | LocalTechnique
 TECHNIQUES: Mapping[str, type[AnyTechnique]] = {"fsa": Fsa, "hfa": Hfa, "esync": ESync, "nbsync": NbSync}
+_LOCAL = "hfa, esync, nbsync"
 RULES: Mapping[str, type[Any]] = {"outer": Outer, "streamed": Streamed, "quorum": QuorumOptions}
 
 
@@ -49,7 +51,7 @@ class Synchronization:
     """What was chosen.
 
     Raises:
-        InputError: a rule that the technique has no use for; names both.
+        InputError: a rule that the technique has no use for, or an option that a rule has none for; names it.
     """
 
     technique: AnyTechnique
@@ -63,13 +65,20 @@ class Synchronization:
 
     def __post_init__(self) -> None:
         """Checks that the rules fit the technique."""
-        if isinstance(self.technique, Fsa):
-            for rule in ("outer", "streamed"):
-                if getattr(self, rule) is not None:
-                    raise InputError(
-                        f"rule {rule} is for changes of weights, fsa sends none, allowed with: hfa, esync, "
-                        "nbsync"
-                    )
+        for rule in ("outer", "streamed"):
+            if isinstance(self.technique, Fsa) and getattr(self, rule) is not None:
+                raise InputError(
+                    f"rule {rule} is for changes of weights, not for gradients, allowed with: {_LOCAL}"
+                )
+        if self.outer is not None and self.outer.weight_decay:
+            raise InputError(
+                f"weight_decay of outer is {self.outer.weight_decay}, allowed: 0, as changes do not decay"
+            )
+
+    @property
+    def optimizer(self) -> OptimizerSpec | None:
+        """The root's, which moves weights by gradients; None where each worker's own acts."""
+        return self.technique.optimizer if isinstance(self.technique, Fsa) else None
 
     @property
     def unequal_steps(self) -> bool:
@@ -83,8 +92,8 @@ class Synchronization:
         return self.technique.local_steps(self.streamed.fragments if self.streamed else 1)
 
     def worker_of_one_site(self) -> WorkerPolicy:
-        """Returns a worker's end where its site trains alone, so that the root has no part."""
-        return self.worker()
+        """Returns a worker's end where its site trains alone: no optimizer of the root acts."""
+        return self.worker() if self.optimizer is None else FullAtWorker()
 
     def node(self) -> NodePolicy:
         """Returns the end of a site's aggregator."""
@@ -92,7 +101,7 @@ class Synchronization:
 
     def root(self) -> NodePolicy:
         """Returns the root's end."""
-        return Root(self.quorum, Nesterov(self.outer) if self.outer else None)
+        return Root(self.quorum, self.outer, self.optimizer)
 
 
 def synchronization(text: str) -> Synchronization:

@@ -6,78 +6,10 @@ import threading
 import numpy as np
 import pytest
 from geokfp.components._files import InputError
-from geokfp.components.geo_training.plane import Layout, Members, Plane
 from geokfp.components.geo_training.synchronization import synchronization
 from geokfp.components.geo_training.synchronization.esync import steps_of_sites
-from support.geo_tree import at_once, topology, tree
-from support.memory_transport import MemoryTransport
-
-COUNT = 6
-LAYOUT = Layout.of([("large", 4), ("other", 2)])
-RATE = np.float32(0.1)
-
-
-class Vector:
-    """A model that is one vector, with a measured value."""
-
-    def __init__(self, measured=0.0):
-        self.layout = LAYOUT
-        self.statistics_layout = Layout.of([("measured", 1)])
-        self._weights, self._measured = np.zeros(COUNT, np.float32), np.array([measured], np.float32)
-
-    def weights(self):
-        return self._weights.copy()
-
-    def set_weights(self, weights):
-        self._weights = np.array(weights, np.float32)
-
-    def statistics(self):
-        return self._measured.copy()
-
-    def set_statistics(self, statistics):
-        self._measured = np.array(statistics, np.float32)
-
-
-def gradient_of(weights, worker, step):
-    """Of a quadratic whose minimum depends on worker and step, so that who steps when matters."""
-    target = np.cos(np.arange(COUNT) + worker + step).astype(np.float32)
-    return (weights - target).astype(np.float32)
-
-
-def samples_of(worker):
-    return 1 + worker
-
-
-def train(text, steps, shape=None, pause=None):
-    """Trains one vector a worker by plain SGD; returns weights by step, of each worker, and the replicas."""
-    shape = shape or topology(2, 2)
-    replicas = {name: Vector(measured=float(i)) for i, name in enumerate(shape.workers)}
-    seen = {name: [] for name in shape.workers}
-
-    def work(name):
-        worker, replica = shape.workers.index(name), replicas[name]
-        plane, policy = Plane(whole.client(name), Members(workers=shape.workers, name=name)), chosen.worker()
-        first = plane.sum("weights", LAYOUT, replica.weights() if plane.index == 0 else None).wait()
-        replica.set_weights(first)
-
-        def update(mean):
-            replica.set_weights(replica.weights() - RATE * mean)
-
-        policy.begin(replica, plane, update)
-        for step in range(steps[worker] if isinstance(steps, list) else steps):
-            if pause is not None:
-                pause(name, step)
-            number = samples_of(worker)
-            policy.step(gradient_of(replica.weights(), worker, step) * np.float32(number), number)
-            seen[name].append(replica.weights())
-        policy.finish()
-        plane.close()
-
-    chosen = synchronization(text)
-    with tree(shape, MemoryTransport(), synchronization=text) as whole:
-        at_once(work, shape.workers)
-    assert not whole.errors
-    return seen, replicas
+from support.geo_tree import topology
+from support.vector_training import COUNT, gradient_of, one_model, samples_of, train
 
 
 def oracle_hfa(steps, period, outer=None):
@@ -145,14 +77,13 @@ def test_nbsync_that_never_overlaps_a_step_is_hfa():
 @pytest.mark.parametrize("text", ["nbsync(steps=3, damping=0.5)", "nbsync(steps=2) + streamed(fragments=2)"])
 def test_nbsync_keeps_the_steps_taken_meanwhile_and_ends_with_one_model(text):
     _, replicas = train(text, 20)
-    weights = [replica.weights() for replica in replicas.values()]
-    assert all(np.array_equal(weights[0], other) for other in weights[1:])
     reference = train("fsa", 20)[1]
-    assert np.abs(weights[0] - next(iter(reference.values())).weights()).max() < 0.3
+    assert np.abs(one_model(replicas) - next(iter(reference.values())).weights()).max() < 0.3
 
 
 EVERY = [
     "fsa",
+    "fsa(optimizer=adam(rate=0.05))",
     "hfa(k1=2)",
     "hfa(k1=2, k2=2)",
     "hfa(k1=3) + outer",
@@ -166,9 +97,7 @@ EVERY = [
 @pytest.mark.parametrize("text", EVERY)
 def test_workers_with_unequal_numbers_of_steps_end_together_with_one_model(text):
     _, replicas = train(text, [3, 9, 0, 14])
-    weights = [replica.weights() for replica in replicas.values()]
-    assert all(np.array_equal(weights[0], other) for other in weights[1:])
-    assert np.abs(weights[0]).max() > 0.01
+    assert np.abs(one_model(replicas)).max() > 0.01
 
 
 @pytest.mark.parametrize("text", [each for each in EVERY if not each.startswith("hfa(k1=3)")])
@@ -191,8 +120,7 @@ def test_a_quorum_does_not_wait_for_the_slow_site_whose_change_counts_later():
             assert held.wait(20), "the quick site waited for the slow one"
 
     seen, replicas = train("hfa(k1=2) + quorum(workers=1, grace_s=0)", 8, shape, pause)
-    one, two = (replica.weights() for replica in replicas.values())
-    np.testing.assert_array_equal(one, two)
+    one_model(replicas)
     assert len(seen["site-1/trainer-0"]) == 8
 
 
@@ -223,6 +151,9 @@ def test_esync_fills_the_time_of_the_slowest(seconds, steps, cap, expected):
         ("fsa + outer", "rule outer is for changes of weights, .*allowed with: hfa, esync, nbsync"),
         ("fsa + streamed", "rule streamed is for changes of weights"),
         ("hfa(", "the name of an option is expected at column 5"),
+        ("hfa + outer(weight_decay=0.1)", "weight_decay of outer is 0.1, allowed: 0"),
+        ("fsa(optimizer=adma)", "optimizer: name is 'adma', allowed: .*; nearest: adam"),
+        ("fsa(optimizer=adam(rate=0))", "optimizer: rate is 0.0, allowed: a number above 0"),
         ("hfa + quorum(grace_s=-1)", "grace_s is -1.0, allowed: a number at least 0 and at most 86400"),
     ],
 )
