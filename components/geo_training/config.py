@@ -39,7 +39,7 @@ class GeoTrainingConfig(LearningConfig):
         if synchronization(self.synchronization).unequal_steps:
             raise InputError(
                 f"synchronization {self.synchronization!r}: sites would take unequal numbers of steps, "
-                "but the epochs of a GNN are equal ones, allowed: fsa, hfa, nbsync"
+                "but the epochs of a GNN are equal ones, allowed: fsa, mixed, hfa, nbsync"
             )
         compression(self.compression)
         check(self.topology)

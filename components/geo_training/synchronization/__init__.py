@@ -17,6 +17,7 @@ from .base import NodePolicy, Replica, Update, WorkerPolicy
 from .esync import ESync
 from .fsa import Fsa, FullAtWorker
 from .hfa import Hfa
+from .mixed import Mixed
 from .nbsync import NbSync
 from .node import Node, QuorumOptions, Root
 
@@ -40,8 +41,14 @@ class Streamed:
 
 
 LocalTechnique: TypeAlias = Hfa | ESync | NbSync
-AnyTechnique: TypeAlias = Fsa | LocalTechnique
-TECHNIQUES: Mapping[str, type[AnyTechnique]] = {"fsa": Fsa, "hfa": Hfa, "esync": ESync, "nbsync": NbSync}
+AnyTechnique: TypeAlias = Fsa | Mixed | LocalTechnique
+TECHNIQUES: Mapping[str, type[AnyTechnique]] = {
+    "fsa": Fsa,
+    "mixed": Mixed,
+    "hfa": Hfa,
+    "esync": ESync,
+    "nbsync": NbSync,
+}
 _LOCAL = "hfa, esync, nbsync"
 RULES: Mapping[str, type[Any]] = {"outer": Outer, "streamed": Streamed, "quorum": QuorumOptions}
 
@@ -66,10 +73,12 @@ class Synchronization:
     def __post_init__(self) -> None:
         """Checks that the rules fit the technique."""
         for rule in ("outer", "streamed"):
-            if isinstance(self.technique, Fsa) and getattr(self, rule) is not None:
+            if isinstance(self.technique, Fsa | Mixed) and getattr(self, rule) is not None:
                 raise InputError(
                     f"rule {rule} is for changes of weights, not for gradients, allowed with: {_LOCAL}"
                 )
+        if isinstance(self.technique, Mixed) and self.quorum is not None:
+            raise InputError(f"rule quorum is for rounds of several sites, allowed with: fsa, {_LOCAL}")
         if self.outer is not None and self.outer.weight_decay:
             raise InputError(
                 f"weight_decay of outer is {self.outer.weight_decay}, allowed: 0, as changes do not decay"
@@ -78,7 +87,7 @@ class Synchronization:
     @property
     def optimizer(self) -> OptimizerSpec | None:
         """The root's, which moves weights by gradients; None where each worker's own acts."""
-        return self.technique.optimizer if isinstance(self.technique, Fsa) else None
+        return self.technique.optimizer if isinstance(self.technique, Fsa | Mixed) else None
 
     @property
     def unequal_steps(self) -> bool:
@@ -87,13 +96,25 @@ class Synchronization:
 
     def worker(self) -> WorkerPolicy:
         """Returns a worker's end."""
-        if isinstance(self.technique, Fsa):
+        if isinstance(self.technique, Fsa | Mixed):
             return self.technique.worker()
         return self.technique.local_steps(self.streamed.fragments if self.streamed else 1)
 
     def worker_of_one_site(self) -> WorkerPolicy:
         """Returns a worker's end where its site trains alone: no optimizer of the root acts."""
         return self.worker() if self.optimizer is None else FullAtWorker()
+
+    def check_workers(self, num_workers: int) -> None:
+        """Holds the choice against the number of workers of the tree.
+
+        Raises:
+            InputError: a round would wait for more; names the option, its value and what is allowed.
+        """
+        if self.quorum is not None and self.quorum.workers > num_workers:
+            raise InputError(
+                f"synchronization: workers of quorum is {self.quorum.workers}, allowed: at most the "
+                f"{num_workers} of all sites"
+            )
 
     def node(self) -> NodePolicy:
         """Returns the end of a site's aggregator."""

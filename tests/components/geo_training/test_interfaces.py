@@ -110,6 +110,7 @@ def test_site_names_that_cannot_be_nodes_are_refused(names):
     ("options", "reason"),
     [
         ({"synchronization": "sometimes"}, "synchronization 'sometimes': name is 'sometimes', allowed: "),
+        ({"synchronization": "esync"}, "unequal numbers of steps, .*, allowed: fsa, mixed, hfa, nbsync"),
         ({"compression": "zip"}, "compression 'zip': name is 'zip', allowed: bi_sparse, "),
         ({"topology": {"hub": 1}}, "topology has"),
         ({"round_timeout_s": 0}, "round_timeout_s 0: must be at least 1"),

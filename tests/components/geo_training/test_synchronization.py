@@ -8,6 +8,7 @@ import pytest
 from geokfp.components._files import InputError
 from geokfp.components.geo_training.synchronization import synchronization
 from geokfp.components.geo_training.synchronization.esync import steps_of_sites
+from geokfp.components.geo_training.tree_job import TreeJob
 from support.geo_tree import topology
 from support.vector_training import COUNT, gradient_of, one_model, samples_of, train
 
@@ -84,6 +85,8 @@ def test_nbsync_keeps_the_steps_taken_meanwhile_and_ends_with_one_model(text):
 EVERY = [
     "fsa",
     "fsa(optimizer=adam(rate=0.05))",
+    "mixed(optimizer=sgd(rate=0.1))",
+    "mixed",
     "hfa(k1=2)",
     "hfa(k1=2, k2=2)",
     "hfa(k1=3) + outer",
@@ -150,6 +153,13 @@ def test_esync_fills_the_time_of_the_slowest(seconds, steps, cap, expected):
         ("hfa + outer + outer", "rule outer is given twice, allowed: once"),
         ("fsa + outer", "rule outer is for changes of weights, .*allowed with: hfa, esync, nbsync"),
         ("fsa + streamed", "rule streamed is for changes of weights"),
+        ("mixed + outer", "rule outer is for changes of weights"),
+        ("mixed + streamed", "rule streamed is for changes of weights"),
+        (
+            "mixed + quorum",
+            "rule quorum is for rounds of several sites, allowed with: fsa, hfa, esync, nbsync",
+        ),
+        ("mixed(optimizer=dcasgd(lambda=-1))", "optimizer: lambda is -1.0, allowed: a number at least 0"),
         ("hfa(", "the name of an option is expected at column 5"),
         ("hfa + outer(weight_decay=0.1)", "weight_decay of outer is 0.1, allowed: 0"),
         ("fsa(optimizer=adma)", "optimizer: name is 'adma', allowed: .*; nearest: adam"),
@@ -160,6 +170,17 @@ def test_esync_fills_the_time_of_the_slowest(seconds, steps, cap, expected):
 def test_what_cannot_work_is_refused_by_name(text, says):
     with pytest.raises(InputError, match=f"^synchronization {re.escape(repr(text))}: .*{says}"):
         synchronization(text)
+
+
+def test_a_quorum_of_more_workers_than_there_are_is_refused_where_the_tree_is_known():
+    says = "^synchronization: workers of quorum is 5, allowed: at most the 4 of all sites"
+    with pytest.raises(InputError, match=says):
+        TreeJob(
+            run_id="run",
+            workers={"site-0": 2, "site-1": 2},
+            topology=topology(2, 2),
+            synchronization="hfa + quorum(workers=5)",
+        )
 
 
 def test_what_is_no_text_is_refused_by_name():
