@@ -2,10 +2,11 @@
 
     trainer = gluon.Trainer(net.collect_params(), "adam", kvstore=mx.kv.create("geokfp"))
 
-The optimizer acts on the worker; what the workers exchange, and when, the policy says. A step begins with the
-push of a first key and ends with that of the last, as gluon's Trainer pushes every parameter in each step;
-what is pulled meanwhile comes at its end. As in `dist_sync` the optimizer is given the SUM of the workers'
-gradients, or where each worker steps by itself what stands for it, so that `rescale_grad` means the same.
+The optimizer acts on the worker, or in its place that of the root where the tree's synchronisation names one;
+what the workers exchange, and when, the policy says. A step begins with the push of a first key and ends with
+that of the last, as gluon's Trainer pushes every parameter in each step; what is pulled meanwhile comes at
+its end. As in `dist_sync` a worker's optimizer is given the SUM of the workers' gradients, or where each
+worker steps by itself what stands for it, so that `rescale_grad` means the same; the root's gets the mean.
 Parameters without a gradient (running means and variances) are averaged as statistics. For MXNet 1.9.1.
 """
 

@@ -4,7 +4,8 @@
     ...
     geo.step(len(batch))    # in the place of optimizer.step()
 
-The script finds its place in the environment (`place`). When it ends, it waits for the other workers.
+The script finds its place in the environment (`place`). When it ends, it waits for the other workers. Where
+the tree's synchronisation names an optimizer of the root, that one acts, and the script's own does not.
 """
 
 import numpy as np
