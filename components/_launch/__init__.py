@@ -10,6 +10,7 @@ Errors::
 A plan that cannot be carried out is the caller's `InputError`.
 """
 
+from .environment import variables
 from .errors import ProcessFailed
 from .failure import FailureRecord, failure_recorded, read_failures
 from .local import run_job
@@ -35,4 +36,5 @@ __all__ = [
     "progress",
     "read_failures",
     "run_job",
+    "variables",
 ]

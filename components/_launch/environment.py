@@ -24,6 +24,11 @@ def job_mark() -> str:
     return os.environ.get(JOB_MARK, "")
 
 
+def variables(*names: str) -> dict[str, str]:
+    """Returns variables by name; "" for one that is not set."""
+    return {name: os.environ.get(name, "") for name in names}
+
+
 def inherited(mark: str) -> dict[str, str]:
     """Returns what a job's processes inherit: this one's environment, the step's start, the mark."""
     return {**os.environ, STEP_START: str(step_start()), JOB_MARK: mark}

@@ -8,7 +8,7 @@ have deadlines. Knows nothing of frameworks.
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .client import Client, Pending, Result, Terms
 from .compression import Compressor, decode
@@ -34,7 +34,7 @@ from .rounds import Contribution, Finished, Overdue, Repeated, Rounds
 from .route import Router
 from .synchronization import NodePolicy
 from .transport.base import Connection, Listener, Traffic
-from .units import RoundId
+from .units import SITE, TREE, RoundId, Unit
 
 _TICK_S = 0.5
 _JOIN_TIMEOUT_S = 10.0
@@ -90,7 +90,7 @@ class Aggregator:
         self._down = down
         self._uplinks = uplinks
         self._clock: Callable[[], float] = time.monotonic
-        self._rounds = Rounds(policy.rule())
+        self._rounds = Rounds(policy.rule)
         self._lock = threading.Lock()
         self._connections: dict[str, Connection] = {}
         self._traffic: dict[str, Traffic] = {}
@@ -111,8 +111,8 @@ class Aggregator:
                 self.tick(self._clock())
         finally:
             self._ended.set()
-            accepting.join(2 * _TICK_S + 1.0)
             self._listener.close()
+            accepting.join(2 * _TICK_S + 1.0)
             self._part()
         if self._error is not None:
             raise self._error
@@ -157,7 +157,8 @@ class Aggregator:
             try:
                 connection = self._listener.accept(_TICK_S)
             except LinkError as error:
-                self._fail(error)
+                if not self._ended.is_set():  # else it was closed because the work is done
+                    self._fail(error)
                 return
             if connection is not None:
                 threading.Thread(target=self.attend, args=(connection,), daemon=True).start()
@@ -211,7 +212,12 @@ class Aggregator:
             raise ProtocolError(f"{push.round}: {peer} brings {values.size} values")
         expected = self._router.route(push.round, self._settings.name).expected(self._settings.name)
         contribution = Contribution(
-            peer, frozenset(push.covers), push.weight, push.wait_s, _Value(push.reduction, values)
+            peer,
+            frozenset(push.covers),
+            push.weight,
+            push.wait_s,
+            _Value(push.reduction, values),
+            idle=values is None,
         )
         with self._lock:
             event = self._rounds.offer(push.round, contribution, expected, self._clock())
@@ -248,11 +254,11 @@ class Aggregator:
                 )
                 self._uplinks[next_hop].push(round_id, total, terms, self._on_result)
                 return
+            if total is not None:
+                total = self._policy.settle(round_id, REDUCTIONS[reduction], total, finished.weight)
         except GeoError as error:
             self._fail(error)
             return
-        if total is not None:
-            total = self._policy.settle(round_id, REDUCTIONS[reduction], total, finished.weight)
         self._settle(round_id, Result(total, finished.weight))
 
     def _on_result(self, pending: Pending) -> None:
@@ -263,7 +269,11 @@ class Aggregator:
             self._settle(pending.push.round, pending.result)
 
     def _settle(self, round_id: RoundId, result: Result) -> None:
-        payload = NOTHING if result.values is None else self._down.encode(round_id.unit, result.values)
+        try:
+            payload = NOTHING if result.values is None else self._down.encode(_own(round_id), result.values)
+        except GeoError as error:
+            self._fail(error)
+            return
         answer = Answer(round_id, result.weight, payload)
         with self._lock:
             peers = self._rounds.settle(round_id, answer)
@@ -315,6 +325,13 @@ def _merge(finished: Finished) -> tuple[str, Array | None]:
     if len({value.dtype for value in values}) > 1:
         raise ProtocolError(f"{finished.round} holds values of {sorted({v.dtype.str for v in values})}")
     return name, REDUCTIONS[name].merge(values, finished.round.unit.count) if values else None
+
+
+def _own(round_id: RoundId) -> Unit:
+    """Returns the unit that a compressor keeps state for: what one site is answered, no other one has."""
+    if round_id.scope in (TREE, SITE):
+        return round_id.unit
+    return replace(round_id.unit, key=f"{round_id.unit.key} ({round_id.scope})")
 
 
 def _send(connection: Connection, message: Message) -> None:

@@ -7,7 +7,7 @@ connection that ends is made anew within `reconnect_s`. Knows nothing of sites o
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from .compression import Compressor, decode
@@ -210,15 +210,29 @@ class Client:
             RefusedError: the peer gave the run up; the message is its reason.
             LinkError: the peer was lost, or no result came in time.
         """
-        while not pending.finished:
-            with self._changed:
-                self._changed.wait_for(lambda: pending.finished, self._settings.retry_s)
-            if not pending.finished:
-                self.check()
-        if pending.error is not None:
-            raise pending.error
+        self.wait_any([pending])
         assert pending.result is not None
         return pending.result
+
+    def wait_any(self, pending: Sequence[Pending]) -> None:
+        """Waits until one of some pushes has a result.
+
+        Raises:
+            RefusedError: the peer gave the run up; the message is its reason.
+            LinkError: the peer was lost, or no result came in time.
+        """
+
+        def finished() -> bool:
+            return any(one.finished for one in pending)
+
+        while not finished():
+            with self._changed:
+                self._changed.wait_for(finished, self._settings.retry_s)
+            if not finished():
+                self.check()
+        for one in pending:
+            if one.error is not None:
+                raise one.error
 
     def pull(self, pending: Pending) -> None:
         """Asks again for the result of a push."""

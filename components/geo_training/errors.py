@@ -4,6 +4,7 @@ Errors::
 
     GeoError
     ├── UsageError            ours: the engine was called in a way that it does not allow
+    ├── NotFiniteError        the model's: values that a lossy compression cannot carry
     ├── PeerError             the peer's: it sent what it must not send
     │   ├── FrameError        bytes that are no message: magic, version, lengths, head, buffers
     │   ├── ProtocolError     a well-formed message that does not fit the rounds or the topology
@@ -22,6 +23,10 @@ class GeoError(Exception):
 
 class UsageError(GeoError):
     """The engine was called in a way that it does not allow: a fault of this code."""
+
+
+class NotFiniteError(GeoError):
+    """Values to send are not finite or too large for a lossy compression; the message names the unit."""
 
 
 class PeerError(GeoError):

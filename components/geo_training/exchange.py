@@ -1,117 +1,102 @@
 """Joins the workers of a training by the tree of aggregators, behind training's own `Exchange`.
 
-Knows nothing of sockets; the policy says what a gradient goes through.
+Knows nothing of sockets; the policy says what is exchanged, and when.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import torch
 from torch import nn
 
-from ..training.exchange import flatten_gradients, restore_gradients
-from .client import Client, Terms
 from .messages import Array
-from .scheduling import InOrder, Slices
+from .plane import Layout, Plane
 from .synchronization import WorkerPolicy
-from .units import TREE
+from .synchronization.base import WEIGHTS
+from .torch_replica import TorchReplica
 
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Members:
-    """Who takes part in an exchange; the same on each worker but for `name`."""
-
-    workers: tuple[str, ...]
-    """Names of the workers; the first gives the first weights."""
-
-    name: str
-    """This worker."""
-
-    scope: str = TREE
-    """`tree` joins the workers of all sites, `site` those of this site."""
-
-    wait_s: float | None = None
-    """Seconds that a round may wait for the other workers; None for the client's own."""
+BUFFERS = "buffers"
+"""Role of the first buffers."""
 
 
 class GeoExchange:
     """See `Exchange`; over the workers of all sites, or of one.
 
-    Several may use one client, one after the other.
-
     Args:
-        client: the worker's end of the link to its site's aggregator.
+        plane: what joins the workers.
         policy: what is exchanged, and when.
-        members: who takes part.
-        slices: how a key is cut; the same on each worker.
+        optimizer: the worker's; None until the first step names it.
     """
 
     def __init__(
-        self, client: Client, policy: WorkerPolicy, members: Members, slices: Slices | None = None
+        self, plane: Plane, policy: WorkerPolicy, optimizer: torch.optim.Optimizer | None = None
     ) -> None:
-        self.index = members.workers.index(members.name)
-        self.size = len(members.workers)
-        self._client = client
+        self.index = plane.index
+        self.size = plane.size
+        self._plane = plane
         self._policy = policy
-        self._members = members
-        self._slices = slices or InOrder()
+        self._replica: TorchReplica
+        self._optimizer = optimizer
 
     def broadcast(self, model: nn.Module) -> None:
-        """See `Exchange`; only the first worker's weights travel up, one round for each dtype."""
-        tensors = [*model.parameters(), *model.buffers()]
-        for dtype in sorted({tensor.dtype for tensor in tensors}, key=str):
-            group = [tensor for tensor in tensors if tensor.dtype == dtype]
-            flat = torch.cat([tensor.detach().flatten() for tensor in group]).numpy()
-            first = self._reduce(f"weights {dtype}", flat, bring=self.index == 0, reduction="sum")
-            assert first is not None
-            _unflatten(torch.from_numpy(first), group)
+        """See `Exchange`; only the first worker's weights travel up."""
+        self._replica = TorchReplica(model)
+        self._replica.set_weights(self._first(WEIGHTS, self._replica.layout, self._replica.weights()))
+        by_dtype: dict[torch.dtype, list[torch.Tensor]] = {}
+        for buffer in model.buffers():
+            by_dtype.setdefault(buffer.dtype, []).append(buffer)
+        for dtype, buffers in sorted(by_dtype.items(), key=str):
+            flat = torch.cat([buffer.detach().flatten() for buffer in buffers]).numpy()
+            layout = Layout.of([(str(dtype), flat.size)])
+            _unflatten(torch.from_numpy(self._first(BUFFERS, layout, flat).copy()), buffers)
+        self._policy.begin(self._replica, self._plane, self._update)
 
-    def average_gradients(self, model: nn.Module, num_samples: int) -> None:
-        """See `Exchange`; all parameters travel as one key."""
-        flat = flatten_gradients(model).numpy()
+    def step(self, model: nn.Module, optimizer: torch.optim.Optimizer, num_samples: int) -> None:  # noqa: ARG002
+        """See `Exchange`; what the workers exchange, and when, the policy says."""
+        self._optimizer = optimizer
+        self._policy.step(self._replica.gradient() if num_samples else None, num_samples)
 
-        def average(values: Array | None, samples: int) -> Array | None:
-            brought = flat if values is None else values
-            return self._reduce(
-                "gradient", brought, bring=values is not None, reduction="mean", weight=samples
-            )
+    @contextmanager
+    def agreed(self, model: nn.Module) -> Iterator[None]:  # noqa: ARG002
+        """See `Exchange`."""
+        agreed = self._policy.agreed()
+        if agreed is None:
+            yield
+            return
+        own = self._replica.weights()
+        self._replica.set_weights(agreed)
+        yield
+        self._replica.set_weights(own)
 
-        mean = self._policy.on_gradient(flat if num_samples else None, num_samples, average)
-        restore_gradients(model, torch.from_numpy(np.zeros_like(flat) if mean is None else mean))
+    def finish(self, model: nn.Module) -> None:  # noqa: ARG002
+        """See `Exchange`."""
+        self._policy.finish()
 
     def sum(self, values: torch.Tensor) -> torch.Tensor:
         """See `Exchange`."""
-        total = self._reduce("numbers", values.numpy(), bring=True, reduction="sum")
-        assert total is not None
-        return torch.from_numpy(total.copy())
+        return torch.from_numpy(self._plane.total(values.numpy()))
 
     def close(self) -> None:
         """See `Exchange`; the client leaves the tree."""
-        self._client.close()
+        self._plane.close()
 
-    def _reduce(
-        self, key: str, values: Array, *, bring: bool, reduction: str, weight: int = 0
-    ) -> np.ndarray[Any, np.dtype[Any]] | None:
-        terms = Terms(reduction=reduction, weight=weight, wait_s=self._members.wait_s)
-        pending = [
-            self._client.push(
-                self._client.next_round(self._members.scope, unit),
-                values[unit.offset : unit.offset + unit.count] if bring else None,
-                terms,
-            )
-            for unit in self._slices.cut(key, values.size, values.itemsize)
-        ]
-        parts = [self._client.wait(one).values for one in pending]
-        brought = [part for part in parts if part is not None]
-        if not brought:
-            return None
-        return brought[0] if len(brought) == 1 else np.concatenate(brought)
+    def _update(self, mean: Array) -> None:
+        if self._optimizer is not None:  # else it has taken no step, and all that others took come too late
+            self._replica.set_gradient(mean)
+            self._optimizer.step()
+
+    def _first(self, role: str, layout: Layout, values: Array) -> Array:
+        if not layout.count:
+            return np.zeros(0, np.float32)
+        first = self._plane.sum(role, layout, values if self.index == 0 else None).wait()
+        assert first is not None
+        return first
 
 
+@torch.no_grad()
 def _unflatten(flat: torch.Tensor, tensors: list[torch.Tensor]) -> None:
     offset = 0
-    with torch.no_grad():
-        for tensor in tensors:
-            tensor.copy_(flat[offset : offset + tensor.numel()].reshape(tensor.shape))
-            offset += tensor.numel()
+    for tensor in tensors:
+        tensor.copy_(flat[offset : offset + tensor.numel()].reshape(tensor.shape))
+        offset += tensor.numel()

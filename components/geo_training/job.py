@@ -3,7 +3,8 @@
 Drawing of the folder, for two sites of two workers each, when all have ended::
 
     work/
-      geo-job.json             what every process is given
+      geo-job.json             what every trainer is given
+      tree.json                what every node of the tree is given, of that
       best.safetensors         weights of the best epoch over all sites (the first worker)
       history.json             one row an epoch, over all workers (the first worker)
       site-0/
@@ -24,9 +25,10 @@ from typing import Any
 from .._files import new_file
 from ..training.trained_gnn import ModelSource
 from .config import GeoTrainingConfig
-from .topology import Topology, read
+from .tree_job import TreeJob
 
 JOB = "geo-job.json"
+TREE_JOB = "tree.json"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,14 +43,10 @@ class GeoJob:
     """Weights to start from, as safetensors; None for fresh ones."""
     work: Path
     """The work folder."""
-    run_id: str
-    """The run; nodes of another refuse it."""
-    workers: dict[str, int]
-    """Number of workers by site."""
     folders: dict[str, str]
     """Folder of each site, in the partitions as in the work folder."""
-    topology: Topology
-    """Who listens where."""
+    tree: TreeJob
+    """Who joins whom, and how; written to `tree.json` too, which is all that aggregators need."""
 
     def write(self) -> Path:
         """Writes `geo-job.json` and returns its path."""
@@ -59,11 +57,10 @@ class GeoJob:
             "source": source,
             "start": str(self.start) if self.start else "",
             "work": str(self.work),
-            "run_id": self.run_id,
-            "workers": self.workers,
             "folders": self.folders,
-            "topology": self.topology.to_dict(),
+            "tree": self.tree.to_dict(),
         }
+        self.tree.write(self.tree_path)
         path = self.work / JOB
         with new_file(path) as temporary:
             temporary.write_text(json.dumps(document, indent=1), encoding="utf-8")
@@ -80,11 +77,14 @@ class GeoJob:
             source=ModelSource(**source),
             start=Path(document["start"]) if document["start"] else None,
             work=Path(document["work"]),
-            run_id=document["run_id"],
-            workers=document["workers"],
             folders=document["folders"],
-            topology=read(document["topology"], document["workers"], free_ports=()),
+            tree=TreeJob.from_dict(document["tree"]),
         )
+
+    @property
+    def tree_path(self) -> Path:
+        """Where the tree's job lies."""
+        return self.work / TREE_JOB
 
     def folder(self, site: str) -> Path:
         """Returns a site's folder in the work folder."""

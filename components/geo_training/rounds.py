@@ -7,7 +7,7 @@ contribution that was accepted is in exactly one finished round, or still held.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
@@ -18,7 +18,10 @@ REMEMBERED = 64
 """Numbers of a unit, back from the newest finished, in which a repeat is told from a late contribution."""
 
 RESULTS_KEPT = 2
-"""Results of a unit that are kept for peers which lost their answer: who pushes one has the one before."""
+"""Results of a unit that are kept for peers which lost their answer: who pushes one has the one before.
+
+One that somebody has not come for yet is kept longer, as far back as rounds are remembered.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,7 @@ class Contribution:
         weight: number of samples behind it.
         wait_s: seconds that its round may wait for the others, from when it came.
         value: anything; opaque here.
+        idle: whether it brings nothing, so that a round of idle ones alone means that all have ended.
     """
 
     sender: str
@@ -38,16 +42,20 @@ class Contribution:
     weight: float
     wait_s: float
     value: Any
+    idle: bool = False
 
 
 class Rule(Protocol):
     """Tells when a round is finished; asked at each contribution and as time passes."""
 
-    def finished(self, covered: frozenset[str], expected: frozenset[str], waited_s: float) -> bool:
+    def finished(
+        self, covered: frozenset[str], idle: frozenset[str], expected: frozenset[str], waited_s: float
+    ) -> bool:
         """Tells whether a round is finished.
 
         Args:
             covered: workers that are in the round.
+            idle: those of them that bring nothing.
             expected: workers that the route leads through this node.
             waited_s: seconds since the round's first contribution.
         """
@@ -60,6 +68,7 @@ class All:
     def finished(
         self,
         covered: frozenset[str],
+        idle: frozenset[str],  # noqa: ARG002
         expected: frozenset[str],
         waited_s: float,  # noqa: ARG002
     ) -> bool:
@@ -72,14 +81,18 @@ class Quorum:
     """A round is finished with `workers` in it, once `grace_s` has passed for the others; sooner with all.
 
     `Quorum(workers=1)` finishes with any contribution. Who comes later is counted in the unit's next round.
+    Who brings nothing does not count, as it has ended and would finish every round at once.
     """
 
     workers: int
     grace_s: float = 0.0
 
-    def finished(self, covered: frozenset[str], expected: frozenset[str], waited_s: float) -> bool:
+    def finished(
+        self, covered: frozenset[str], idle: frozenset[str], expected: frozenset[str], waited_s: float
+    ) -> bool:
         """See `Rule`."""
-        return expected <= covered or (len(covered) >= self.workers and waited_s >= self.grace_s)
+        enough = len(covered - idle) >= self.workers and waited_s >= self.grace_s
+        return enough or expected <= covered
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +153,14 @@ class _Open:
     def covered(self) -> frozenset[str]:
         return frozenset().union(*(c.covers for c in self.contributions))
 
+    @property
+    def idle(self) -> frozenset[str]:
+        return frozenset().union(*(c.covers for c in self.contributions if c.idle))
+
 
 @dataclass(slots=True)
 class _Done:
+    expected: frozenset[str]
     covered: set[str]
     waiting: set[str]
     settled: bool = False
@@ -165,11 +183,11 @@ class Rounds:
     """The rounds of one node.
 
     Args:
-        rule: which contributions finish a round.
+        rule_of: which contributions finish a round.
     """
 
-    def __init__(self, rule: Rule) -> None:
-        self._rule = rule
+    def __init__(self, rule_of: Callable[[RoundId], Rule]) -> None:
+        self._rule_of = rule_of
         self._lines: dict[tuple[str, Unit], _Line] = defaultdict(_Line)
 
     def offer(
@@ -220,8 +238,9 @@ class Rounds:
         if done is None or done.settled:
             raise UsageError(f"{round_id} is not waiting for a result")
         done.settled, done.result = True, result
-        for number in [n for n in line.done if n <= round_id.number - RESULTS_KEPT]:
-            line.done[number].result = None
+        for number, earlier in line.done.items():
+            if number <= round_id.number - RESULTS_KEPT and earlier.covered >= earlier.expected:
+                earlier.result = None
         return tuple(sorted(done.waiting))
 
     def ask(self, round_id: RoundId, sender: str) -> Event | None:
@@ -252,13 +271,14 @@ class Rounds:
 
     def _finish(self, round_id: RoundId, line: _Line, now: float) -> Finished | None:
         current = line.open[round_id.number]
-        if not self._rule.finished(current.covered, current.expected, now - current.since):
+        rule = self._rule_of(round_id)
+        if not rule.finished(current.covered, current.idle, current.expected, now - current.since):
             return None
         del line.open[round_id.number]
         contributions = sorted([*current.contributions, *line.carried], key=lambda c: c.sender)
         line.carried = []
         senders = {c.sender for c in current.contributions}
-        line.done[round_id.number] = _Done(set(current.covered), senders)
+        line.done[round_id.number] = _Done(current.expected, set(current.covered), senders)
         for number in [n for n in line.done if n <= line.newest_done() - REMEMBERED]:
             del line.done[number]
         return Finished(round_id, tuple(contributions))

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from .errors import ProtocolError
 from .topology import ROOT, Topology
-from .units import SITE, TREE, RoundId
+from .units import OWN, SITE, TREE, RoundId
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,10 @@ class Router(Protocol):
 
 
 class TreeRouter:
-    """The tree of the topology in every round; scope `site` ends at the site's aggregator."""
+    """The tree of the topology in every round.
+
+    Scope `site` ends at the site's aggregator; `own <site>` joins that site's workers and ends at the root.
+    """
 
     def __init__(self, topology: Topology) -> None:
         self._tree = Route(
@@ -76,6 +79,14 @@ class TreeRouter:
             for site in topology.sites
         }
 
+        self._own = {
+            f"{OWN}{site.name}": Route(
+                {**{worker: site.name for worker in site.workers}, site.name: ROOT, ROOT: None},
+                frozenset(site.workers),
+            )
+            for site in topology.sites
+        }
+
     def route(self, round_id: RoundId, node: str) -> Route:
         """See `Router`."""
         if round_id.scope == TREE:
@@ -83,4 +94,7 @@ class TreeRouter:
         site = self._sites.get(node.partition("/")[0])
         if round_id.scope == SITE and site is not None:
             return site
+        own = self._own.get(round_id.scope)
+        if own is not None:
+            return own
         raise ProtocolError(f"{round_id} has no route through {node}")

@@ -35,6 +35,7 @@ from .config import GeoTrainingConfig
 from .job import GeoJob
 from .summary import Alone, Classes, Links, write_report
 from .topology import ROOT, read
+from .tree_job import TreeJob
 
 __all__ = ["Outputs", "Result", "run"]
 
@@ -95,45 +96,52 @@ def _plan(config: GeoTrainingConfig, parts: Partitions, start: TrainedGnn | None
         source=source,
         start=None if start is None else start.weights,
         work=work,
-        run_id=uuid.uuid4().hex[:8],
-        workers=workers,
         folders={site.name: site.directory.name for site in parts.sites},
-        topology=topology,
+        tree=TreeJob(
+            run_id=uuid.uuid4().hex[:8],
+            workers=workers,
+            topology=topology,
+            synchronization=config.synchronization,
+            compression=config.compression,
+            round_timeout_s=float(config.round_timeout_s),
+        ),
     )
 
 
 def _train(job: GeoJob, parts: Partitions) -> None:
     job_path = str(job.write())
-    roles = [_nodes(job, job_path)]
+    roles = [_nodes(job)]
     for site in parts.sites:
         roles += site_roles(
             site,
             trainer=TRAINER,
             arguments=(job_path,),
             work=job.folder(site.name),
-            run_id=job.run_id,
+            run_id=job.tree.run_id,
             num_samplers=job.config.num_samplers,
         )
     progress(
-        f"{len(parts.sites)} sites, {len(job.topology.workers)} trainers, joined by {len(parts.sites) + 1} "
-        f"aggregators ({job.config.synchronization}, compression {job.config.compression})"
+        f"{len(parts.sites)} sites, {len(job.tree.topology.workers)} trainers, "
+        f"joined by {len(parts.sites) + 1} aggregators "
+        f"({job.config.synchronization}, compression {job.config.compression})"
     )
     run_job(
         Job(
             name="geo_train_gnn",
             roles=tuple(roles),
             deadline_s=float(job.config.timeout_s),
-            shared_memory_prefixes=(shared_memory_prefix(job.run_id),),
+            shared_memory_prefixes=(shared_memory_prefix(job.tree.run_id),),
         ),
         log_folder=job.work / "logs",
     )
 
 
-def _nodes(job: GeoJob, job_path: str) -> Role:
+def _nodes(job: GeoJob) -> Role:
     # Named by folder, as the trainers are: a site's own name may hold anything.
-    names = {ROOT: ROOT, **{site.name: job.folders[site.name] for site in job.topology.sites}}
+    names = {ROOT: ROOT, **{site.name: job.folders[site.name] for site in job.tree.topology.sites}}
     replicas = [
-        Replica(name=f"{shown}/aggregator", arguments=(name, job_path)) for name, shown in names.items()
+        Replica(name=f"{shown}/aggregator", arguments=(name, str(job.tree_path)))
+        for name, shown in names.items()
     ]
     return Role(name="aggregator", target=NODE, replicas=tuple(replicas), preload=PRELOAD)
 
@@ -154,8 +162,8 @@ def _write(job: GeoJob, parts: Partitions, outputs: Outputs) -> Result:
         "epochs_run": float(len(rows)),
         "best_epoch": float(history["best_epoch"]),
         "seconds_per_epoch": float(np.mean([row["seconds"] for row in rows])),
-        "wan_bytes_sent": float(sum(links[name].sent_bytes for name in job.workers)),
-        "wan_bytes_received": float(sum(links[name].received_bytes for name in job.workers)),
+        "wan_bytes_sent": float(sum(links[name].sent_bytes for name in job.tree.workers)),
+        "wan_bytes_received": float(sum(links[name].received_bytes for name in job.tree.workers)),
         **_alone_accuracies(alone),
     }
     schema = {
@@ -185,7 +193,7 @@ def _write(job: GeoJob, parts: Partitions, outputs: Outputs) -> Result:
 
 def _links(job: GeoJob) -> dict[str, Links]:
     found = {}
-    for site in job.topology.sites:
+    for site in job.tree.topology.sites:
         for index in range(site.num_workers):
             path = job.folder(site.name) / f"links-{index}.json"
             document = json.loads(path.read_text(encoding="utf-8"))
@@ -209,7 +217,7 @@ def _alone_accuracies(alone: Mapping[str, Alone]) -> dict[str, float]:
 
 
 def _alone(job: GeoJob) -> dict[str, Alone]:
-    if not job.config.compares(len(job.workers)):
+    if not job.config.compares(len(job.tree.workers)):
         return {}
-    paths = {site.name: job.folder(site.name) / "alone-0.json" for site in job.topology.sites}
+    paths = {site.name: job.folder(site.name) / "alone-0.json" for site in job.tree.topology.sites}
     return {name: Alone(**json.loads(path.read_text(encoding="utf-8"))) for name, path in paths.items()}

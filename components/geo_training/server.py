@@ -1,5 +1,9 @@
-"""The process of one aggregator, of a site or the root. Knows nothing of models."""
+"""The process of one aggregator, of a site or the root. Knows nothing of models.
 
+python -m geokfp.components.geo_training.server NODE TREE.json
+"""
+
+import sys
 import threading
 import traceback
 from functools import partial
@@ -9,12 +13,12 @@ from .._launch import fail
 from .aggregator import Aggregator, AggregatorSettings
 from .client import Client, ClientSettings
 from .compression import compression
-from .job import GeoJob
 from .route import TreeRouter
 from .synchronization import synchronization
 from .topology import ROOT
 from .transport.base import Transport
 from .transport.tcp import TcpTransport
+from .tree_job import TreeJob
 
 CONNECT_S = 60.0
 """How long a node tries to reach another, at the start and when a connection was lost."""
@@ -24,28 +28,29 @@ def main(arguments: list[str]) -> None:
     """Serves until all children have left.
 
     Args:
-        arguments: the node's name and the path of `geo-job.json`.
+        arguments: the node's name and the path of a `TreeJob`.
 
     Raises:
         GeoError: a round waited too long, or a node was lost.
     """
-    name, job = arguments[0], GeoJob.read(Path(arguments[1]))
+    name, job = arguments[0], TreeJob.read(Path(arguments[1]))
     threading.excepthook = end_process
     topology, transport = job.topology, TcpTransport()
     listener = transport.listen(topology.address(name))
     parents = () if name == ROOT else (ROOT,)
+    chosen = synchronization(job.synchronization)
     aggregator = Aggregator(
         AggregatorSettings(name=name, run=job.run_id, children=frozenset(topology.children(name))),
         listener,
         TreeRouter(topology),
-        synchronization(job.config.synchronization).node(),
-        compression(job.config.compression if name == ROOT else "none").down(),
+        chosen.root() if name == ROOT else chosen.node(),
+        compression(job.compression if name == ROOT else "none").down(),
         {parent: dial(job, name, parent, transport) for parent in parents},
     )
     aggregator.serve()
 
 
-def dial(job: GeoJob, name: str, peer: str, transport: Transport) -> Client:
+def dial(job: TreeJob, name: str, peer: str, transport: Transport) -> Client:
     """Returns the client of a node's link to the node above it.
 
     Raises:
@@ -55,10 +60,10 @@ def dial(job: GeoJob, name: str, peer: str, transport: Transport) -> Client:
         name=name,
         peer=peer,
         run=job.run_id,
-        round_timeout_s=float(job.config.round_timeout_s),
+        round_timeout_s=job.round_timeout_s,
         reconnect_s=CONNECT_S,
     )
-    between_sites = compression(job.config.compression if peer == ROOT else "none")
+    between_sites = compression(job.compression if peer == ROOT else "none")
     connect = partial(transport.connect, job.topology.address(peer), CONNECT_S)
     return Client(settings, connect, between_sites.up())
 
@@ -67,3 +72,7 @@ def end_process(failure: threading.ExceptHookArgs) -> None:
     """Ends the process when one of its threads fails: a node without its threads would only look alive."""
     traceback.print_exception(failure.exc_type, failure.exc_value, failure.exc_traceback)
     fail(failure.exc_value or failure.exc_type())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -12,6 +12,9 @@ TREE = "tree"
 SITE = "site"
 """Scope of a round that joins the workers of one site and ends at the site's aggregator."""
 
+OWN = "own "
+"""Begins the scope of a round that joins the workers of one site and ends at the root; the site follows."""
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Unit:

@@ -21,8 +21,9 @@ from ..training.site_view import SiteView, open_site
 from ..training.trained_gnn import load_weights
 from ..training.worker import BEST, save_best, show_epoch, write_history, write_outcome
 from .client import Client
-from .exchange import GeoExchange, Members
+from .exchange import GeoExchange
 from .job import GeoJob, write_json
+from .plane import Members, Plane
 from .server import dial, end_process
 from .synchronization import synchronization
 from .topology import ROOT
@@ -43,7 +44,7 @@ def main(arguments: list[str]) -> None:
     site = open_site(arguments[0], job.config.training, allow_sparse=isinstance(_model(job), Stack))
     worker = _Worker(job, site)
     worker.train_over_all_sites()
-    if job.config.compares(len(job.workers)):
+    if job.config.compares(len(job.tree.workers)):
         worker.train_alone()
     worker.close()
 
@@ -53,12 +54,12 @@ class _Worker:
         self._job = job
         self._site = site
         self._config: TrainingConfig = job.config.training
-        self._here = job.topology.site(site.place.site)
+        self._here = job.tree.topology.site(site.place.site)
         self._name = self._here.workers[site.place.machine]
-        self._client: Client = dial(job, self._name, self._here.name, TcpTransport())
+        self._client: Client = dial(job.tree, self._name, self._here.name, TcpTransport())
 
     def train_over_all_sites(self) -> None:
-        workers = self._job.topology.workers
+        workers = self._job.tree.topology.workers
         exchange, first = self._exchange(workers, TREE), self._name == workers[0]
         model, work = _model(self._job), self._job.work
         hooks = Hooks(on_epoch=show_epoch, on_best=_saver(work)) if first else Hooks()
@@ -93,16 +94,17 @@ class _Worker:
         return self._job.folder(self._here.name)
 
     def _exchange(self, workers: tuple[str, ...], scope: str, wait_s: float | None = None) -> GeoExchange:
-        policy = synchronization(self._job.config.synchronization).worker()
+        chosen = synchronization(self._job.tree.synchronization)
         members = Members(workers=workers, name=self._name, scope=scope, wait_s=wait_s)
-        return GeoExchange(self._client, policy, members)
+        policy = chosen.worker() if scope == TREE else chosen.worker_of_one_site()
+        return GeoExchange(Plane(self._client, members), policy)
 
     def _judge_all(self, own: nn.Module) -> float | None:
         """Has every site's model judged by all sites; returns the test accuracy of this site's, if any."""
         accuracy = None
-        for judged in self._job.topology.sites:
+        for judged in self._job.tree.topology.sites:
             # The first of `workers` gives the weights. Sites end their own training at very different times.
-            others = tuple(w for w in self._job.topology.workers if w not in judged.workers)
+            others = tuple(w for w in self._job.tree.topology.workers if w not in judged.workers)
             exchange = self._exchange((*judged.workers, *others), TREE, float(self._config.timeout_s))
             model = own if judged == self._here else _model(self._job)
             exchange.broadcast(model)

@@ -4,6 +4,7 @@ The loop (`loop.py`) knows nothing of how workers reach each other. At one site 
 torch.distributed (`TorchExchange`); across sites by geo_training's aggregators, behind the same protocol.
 """
 
+from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
 from typing import Protocol
 
@@ -29,16 +30,24 @@ class Exchange(Protocol):
     def broadcast(self, model: nn.Module) -> None:
         """Gives all workers the parameters and buffers of worker 0; called once, before the first step."""
 
-    def average_gradients(self, model: nn.Module, num_samples: int) -> None:
-        """Replaces each gradient by the average over this step's samples; all workers call it in every step.
+    def step(self, model: nn.Module, optimizer: torch.optim.Optimizer, num_samples: int) -> None:
+        """Takes one step; all workers call it in every step.
 
-        Before the call `parameter.grad` holds the gradient of the loss SUMMED over this worker's samples;
-        after it, the sum over all workers divided by the number of samples of all workers.
+        Before the call `parameter.grad` holds the gradient of the loss SUMMED over this worker's samples. The
+        optimizer steps with a mean over samples: of all workers, or only of this one where weights are
+        averaged from time to time instead.
 
         Args:
-            model: the model; its gradients may be None when `num_samples` is 0, and are set afterwards.
+            model: the model; its gradients may be None when `num_samples` is 0.
+            optimizer: this worker's optimizer of the model's parameters.
             num_samples: samples of this worker in this step; 0 when it has run out of batches.
         """
+
+    def agreed(self, model: nn.Module) -> AbstractContextManager[None]:
+        """Gives the model, for the block, the weights that all workers last agreed on."""
+
+    def finish(self, model: nn.Module) -> None:
+        """Brings all workers to the same weights; called once, after the last step, if there was any."""
 
     def sum(self, values: torch.Tensor) -> torch.Tensor:
         """Returns the sum of a float64 vector over all workers, the same on each of them."""
@@ -47,7 +56,18 @@ class Exchange(Protocol):
         """Leaves; called once, when the training is over or has failed."""
 
 
-class LocalExchange:
+class SameWeights:
+    """What an exchange needs not do whose workers have the same weights after every step."""
+
+    def agreed(self, model: nn.Module) -> AbstractContextManager[None]:  # noqa: ARG002
+        """See `Exchange`."""
+        return nullcontext()
+
+    def finish(self, model: nn.Module) -> None:
+        """See `Exchange`."""
+
+
+class LocalExchange(SameWeights):
     """The exchange of a single worker: nothing travels."""
 
     index = 0
@@ -56,10 +76,11 @@ class LocalExchange:
     def broadcast(self, model: nn.Module) -> None:
         """Does nothing: worker 0 has its own weights."""
 
-    def average_gradients(self, model: nn.Module, num_samples: int) -> None:
+    def step(self, model: nn.Module, optimizer: torch.optim.Optimizer, num_samples: int) -> None:
         """Divides by the samples of this worker, as there is no other."""
         flat = flatten_gradients(model)
         restore_gradients(model, flat / max(num_samples, 1))
+        optimizer.step()
 
     def sum(self, values: torch.Tensor) -> torch.Tensor:
         """Returns a copy of `values`."""
@@ -69,7 +90,7 @@ class LocalExchange:
         """Does nothing."""
 
 
-class TorchExchange:
+class TorchExchange(SameWeights):
     """Joins the workers of one site by torch.distributed (gloo): one all-reduce a step, of one flat buffer.
 
     Args:
@@ -97,11 +118,12 @@ class TorchExchange:
             for tensor in (*model.parameters(), *model.buffers()):
                 dist.broadcast(tensor.data, src=0)
 
-    def average_gradients(self, model: nn.Module, num_samples: int) -> None:
-        """See `Exchange.average_gradients`; the number of samples travels in the same buffer."""
+    def step(self, model: nn.Module, optimizer: torch.optim.Optimizer, num_samples: int) -> None:
+        """See `Exchange.step`; the number of samples travels with the gradients, in the same buffer."""
         flat = torch.cat([flatten_gradients(model), torch.tensor([float(num_samples)])])
         dist.all_reduce(flat)
         restore_gradients(model, flat[:-1] / flat[-1].clamp(min=1.0))
+        optimizer.step()
 
     def sum(self, values: torch.Tensor) -> torch.Tensor:
         """See `Exchange.sum`."""

@@ -117,16 +117,21 @@ def fit(
         started = time.monotonic()
         seed_everything(draw_seed(config.seed, exchange.index, epoch))
         train = _train_epoch(nodes.train_batches(epoch), state, exchange, num_steps)
+        if epoch == config.epochs:
+            exchange.finish(model)
         validated = epoch % config.eval_every == 0 or epoch == config.epochs
-        validation = measure(model, nodes.validation_batches(), exchange) if validated else _NOTHING
-        row = EpochRow(epoch, *train, *validation, seconds=time.monotonic() - started)
+        with exchange.agreed(model):
+            validation = measure(model, nodes.validation_batches(), exchange) if validated else _NOTHING
+            row = EpochRow(epoch, *train, *validation, seconds=time.monotonic() - started)
+            if best.takes(row):
+                state.best_weights = copy.deepcopy(model.state_dict())
+                hooks.on_best(model, row)
         state.history.append(row)
-        if best.takes(row):
-            state.best_weights = copy.deepcopy(model.state_dict())
-            hooks.on_best(model, row)
         if checkpoints is not None:
             checkpoints.save(state)
         hooks.on_epoch(row)
+    if len(state.history) < config.epochs:
+        exchange.finish(model)
     if state.best_weights:
         model.load_state_dict(state.best_weights)
     return Fit(state.history, best.epoch or len(state.history))
@@ -152,8 +157,7 @@ def _train_epoch(
         batch = next(batches, None)
         if batch is not None:
             totals += _backward(model, batch)
-        exchange.average_gradients(model, 0 if batch is None else len(batch.labels))
-        optimizer.step()
+        exchange.step(model, optimizer, 0 if batch is None else len(batch.labels))
     return _means(exchange.sum(totals))
 
 

@@ -28,3 +28,14 @@ def test_step_overhead(tmp_path):
     result = json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))
     assert result["seconds"]["step"] > 0
     assert result["seconds"]["plain"] > 0
+
+
+@pytest.mark.long
+def test_encode(tmp_path):
+    command = [sys.executable, Path(__file__).with_name("encode.py"), "--output", tmp_path / "result.json"]
+    size = ["--values", "200000", "--repeats", "1"]
+    said = subprocess.run([*command, *size], capture_output=True, text=True, check=True, timeout=300)
+    assert "bits=2) / torch.topk: " in said.stdout
+    result = json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))
+    assert result["ratio"] > 0
+    assert {row["compression"].partition("(")[0] for row in result["rows"]} >= {"none", "top_k", "bi_sparse"}

@@ -3,7 +3,8 @@
 import pytest
 import torch
 from geokfp.components._launch import free_ports
-from geokfp.components.geo_training.exchange import GeoExchange, Members
+from geokfp.components.geo_training.exchange import GeoExchange
+from geokfp.components.geo_training.plane import Members, Plane
 from geokfp.components.geo_training.scheduling import InOrder
 from geokfp.components.geo_training.synchronization import synchronization
 from geokfp.components.geo_training.transport.tcp import TcpTransport
@@ -62,12 +63,9 @@ def test_two_sites_of_two_workers_equal_one_process(slice_bytes):
 
     def work(name: str) -> dict[str, torch.Tensor]:
         index, model = shape.workers.index(name), models[name]
-        exchange = GeoExchange(
-            whole.client(name),
-            synchronization("fsa").worker(),
-            Members(workers=shape.workers, name=name),
-            InOrder(slice_bytes),
-        )
+        members = Members(workers=shape.workers, name=name)
+        plane = Plane(whole.client(name), members, InOrder(slice_bytes))
+        exchange = GeoExchange(plane, synchronization("fsa").worker())
         assert (exchange.index, exchange.size) == (index, 4)
         exchange.broadcast(model)
         optimizer = optimizer_of(model)
@@ -76,8 +74,7 @@ def test_two_sites_of_two_workers_equal_one_process(slice_bytes):
             optimizer.zero_grad()
             if len(y):
                 loss_of(model, x, y).backward()
-            exchange.average_gradients(model, len(y))
-            optimizer.step()
+            exchange.step(model, optimizer, len(y))
         assert exchange.sum(torch.tensor([1.0, index], dtype=torch.float64)).tolist() == [4.0, 6.0]
         exchange.close()
         return model.state_dict()

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 
 from geokfp.components.geo_training.aggregator import Aggregator, AggregatorSettings
 from geokfp.components.geo_training.client import Client, ClientSettings
-from geokfp.components.geo_training.compression import compression
+from geokfp.components.geo_training.compression import compression as named
 from geokfp.components.geo_training.errors import GeoError
 from geokfp.components.geo_training.route import TreeRouter
-from geokfp.components.geo_training.synchronization import synchronization
+from geokfp.components.geo_training.synchronization import synchronization as chosen
 from geokfp.components.geo_training.topology import ROOT, Site, Topology
 from geokfp.components.geo_training.transport.base import Address, Transport
 
@@ -20,9 +20,21 @@ RUN = "test-run"
 class Tree:
     """The aggregators of a topology, each served by a thread; `errors` holds what they ended with."""
 
-    def __init__(self, topology: Topology, transport: Transport, *, round_timeout_s: float, retry_s: float):
+    def __init__(
+        self,
+        topology: Topology,
+        transport: Transport,
+        *,
+        round_timeout_s: float,
+        retry_s: float,
+        synchronization: str = "fsa",
+        compression: str = "none",
+    ):
+        self.synchronization = chosen(synchronization)
         self.topology = topology
         self.transport = transport
+        self.between_sites = named(compression)
+        self.in_site = named("none")
         self.retry_s = retry_s
         self.round_timeout_s = round_timeout_s
         self.errors: dict[str, GeoError] = {}
@@ -45,7 +57,7 @@ class Tree:
         return Client(
             ClientSettings(name=name, peer=peer, **options),
             lambda: self.transport.connect(self.topology.address(peer), 5.0),
-            compression("none").up(),
+            (self.between_sites if peer == ROOT else self.in_site).up(),
         )
 
     def join(self) -> None:
@@ -62,8 +74,8 @@ class Tree:
             ),
             self.transport.listen(self.topology.address(name)),
             TreeRouter(self.topology),
-            synchronization("fsa").node(),
-            compression("none").down(),
+            self.synchronization.root() if name == ROOT else self.synchronization.node(),
+            (self.between_sites if name == ROOT else self.in_site).down(),
             {} if name == ROOT else {ROOT: self.client(name, ROOT)},
         )
 
@@ -84,10 +96,15 @@ def topology(num_sites: int, num_workers: int, ports: list[int] | None = None) -
 
 @contextmanager
 def tree(
-    shape: Topology, transport: Transport, *, round_timeout_s: float = 30.0, retry_s: float = 5.0
+    shape: Topology,
+    transport: Transport,
+    *,
+    round_timeout_s: float = 30.0,
+    retry_s: float = 5.0,
+    **choices: str,
 ) -> Iterator[Tree]:
     """Serves the tree for the block; at its end every aggregator must have come to its own."""
-    whole = Tree(shape, transport, round_timeout_s=round_timeout_s, retry_s=retry_s)
+    whole = Tree(shape, transport, round_timeout_s=round_timeout_s, retry_s=retry_s, **choices)
     yield whole
     whole.join()
 

@@ -1,58 +1,53 @@
-"""How values become bytes on a link, in both directions, chosen by name.
+"""How values become bytes on a link between sites, in both directions, chosen by what the user writes.
 
-A compressor is an object per link and direction, because the lossy ones keep a residual per unit. Whatever
-wraps one (error feedback, a choice by size) is a compressor again.
+`techniques` names what there is and of what each is made, `spec` reads the user's text. A codec is a file;
+whatever wraps one (error feedback, momentum, Zstandard, a choice by role and size) is a compressor again. A
+payload says by what it is read, so that `decode` needs neither options nor state.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from .._names import chosen
-from ..errors import ProtocolError
-from ..messages import ABSENT, Array, Payload
 from ..units import Unit
 from .base import Compressor
-from .none import Dense
+from .decoding import decode
+from .per_unit import PerUnit
+from .spec import Spec, parse
+from .techniques import TECHNIQUES
+from .zstd import Zstandard
 
-__all__ = ["COMPRESSIONS", "Compression", "Compressor", "compression", "decode"]
+__all__ = ["TECHNIQUES", "Compression", "Compressor", "compression", "decode"]
 
 
 @dataclass(frozen=True, slots=True)
 class Compression:
-    """Factories of the compressors of one link: each call gives one with a state of its own.
+    """The compressors of one link between sites; each has a state of its own."""
 
-    Attributes:
-        up: towards the root.
-        down: towards the workers.
-    """
+    spec: Spec
 
-    up: Callable[[], Compressor]
-    down: Callable[[], Compressor]
+    def up(self) -> Compressor:
+        """Returns what encodes towards the root, on one link; any thread may call it."""
+        return self._per_unit(self.spec.technique.towards_root)
 
+    def down(self) -> Compressor:
+        """Returns what encodes towards the workers, once for all links of a node; any thread may call it."""
+        return self._per_unit(self.spec.technique.towards_workers)
 
-COMPRESSIONS: Mapping[str, Compression] = {"none": Compression(up=Dense, down=Dense)}
+    def _per_unit(self, make: Callable[[], Compressor]) -> Compressor:
+        rule, zstd = self.spec.by_size or self.spec.technique.size_rule(), self.spec.zstd
 
-_DECODERS: Mapping[str, Compressor] = {Dense.name: Dense()}
+        def choose(unit: Unit) -> Compressor:
+            small = rule.small_unit(unit)
+            chosen = make() if small is None else small
+            return chosen if zstd is None else Zstandard(chosen, zstd.level)
 
-
-def compression(name: str) -> Compression:
-    """Returns the compression of that name.
-
-    Raises:
-        InputError: there is none of that name.
-    """
-    return chosen(COMPRESSIONS, "compression", name)
+        return PerUnit(choose)
 
 
-def decode(unit: Unit, payload: Payload) -> Array | None:
-    """Returns the values of a payload, whoever encoded it; None when it brings none.
+def compression(text: str) -> Compression:
+    """Returns the compression that a text such as `top_k(ratio=0.015, bits=2)` names; see `spec`.
 
     Raises:
-        ProtocolError: the codec is not known, or the buffers are not what it writes.
+        InputError: it names none; says which option, its value and what is allowed.
     """
-    if payload.codec == ABSENT:
-        return None
-    decoder = _DECODERS.get(payload.codec)
-    if decoder is None:
-        raise ProtocolError(f"codec {payload.codec!r} is not known, only {', '.join(sorted(_DECODERS))}")
-    return decoder.decode(unit, payload)
+    return Compression(parse(text))

@@ -1,26 +1,84 @@
-"""What a synchronisation policy decides, at a node and at a worker. Knows nothing of networks."""
+"""What a synchronisation policy decides, at a node and at a worker. Knows no network and no framework."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from ..messages import Array
+from ..plane import Layout, Plane
 from ..reductions import Reduction
 from ..rounds import Rule
 from ..units import RoundId
 
-Average: TypeAlias = Callable[[Array | None, int], Array | None]
-"""Averages values over all workers, weighted by samples: (values of the samples summed, samples) to the mean.
+GRADIENT = "gradient"
+"""Role of a gradient: the first word of its units' keys; a compression may lose some of it."""
+WEIGHTS = "weights"
+"""Role of the first weights, which the first worker gives to all, and to the root's optimizer."""
+SERVED = "served"
+"""Role of the root's weights, where its optimizer acts; the first worker asks for all."""
 
-None brings no values (with 0 samples); None comes back when nobody brought any.
-"""
+Update: TypeAlias = Callable[[Array], None]
+"""Lets the framework's optimizer take a step with a flat mean gradient, float32 [layout.count]."""
+
+
+class Replica(Protocol):
+    """A worker's model as a policy sees it: flat vectors, in the same order on each worker.
+
+    Attributes:
+        layout: what `weights` is made of.
+        statistics_layout: what `statistics` is made of.
+    """
+
+    layout: Layout
+    statistics_layout: Layout
+
+    def weights(self) -> Array:
+        """Returns a copy of the parameters, float32 [layout.count]."""
+
+    def set_weights(self, weights: Array) -> None:
+        """Replaces the parameters."""
+
+    def statistics(self) -> Array:
+        """Returns a copy of what is measured rather than learned, as BatchNorm's means and variances."""
+
+    def set_statistics(self, statistics: Array) -> None:
+        """Replaces them."""
+
+
+class WorkerPolicy(Protocol):
+    """What a worker asks; one object a worker and training. All workers must call it in the same way."""
+
+    def begin(self, replica: Replica, plane: Plane, update: Update) -> None:
+        """Called once, when all workers have the same weights.
+
+        Args:
+            replica: the worker's model.
+            plane: what joins it to the others.
+            update: the local optimizer.
+        """
+
+    def step(self, gradient: Array | None, num_samples: int) -> None:
+        """Takes one step; called once a step.
+
+        Args:
+            gradient: gradient of the loss summed over the worker's samples, flat; None with 0 samples.
+            num_samples: samples behind it.
+        """
+
+    def agreed(self) -> Array | None:
+        """Returns the weights that all workers last agreed on; None when those of the replica always are."""
+
+    def finish(self) -> None:
+        """Called once, after the worker's last step, which may be later on other workers.
+
+        All workers have the same weights afterwards.
+        """
 
 
 class NodePolicy(Protocol):
     """What an aggregator asks; one object a node."""
 
-    def rule(self) -> Rule:
-        """Returns which contributions finish a round here; asked once, when the node starts."""
+    def rule(self, round_id: RoundId) -> Rule:
+        """Returns which contributions finish a round here; asked whenever one may be finished."""
 
     def settle(self, round_id: RoundId, reduction: Reduction, total: Array, weight: float) -> Array:
         """Returns what all who took part get; called once a round, only where the round's route ends.
@@ -31,24 +89,3 @@ class NodePolicy(Protocol):
             total: the merged contributions; may be read-only.
             weight: the samples behind them.
         """
-
-
-class WorkerPolicy(Protocol):
-    """What a worker asks; one object a worker."""
-
-    def on_gradient(self, gradient: Array | None, num_samples: int, average: Average) -> Array | None:
-        """Returns the gradient to step with; called once a step, by every worker in every step.
-
-        Args:
-            gradient: gradient of the summed loss of the worker's samples, flat; None with 0 samples.
-            num_samples: samples behind it.
-            average: exchanges with the other workers.
-        """
-
-
-@dataclass(frozen=True, slots=True)
-class Synchronization:
-    """Factories of the two ends of a policy."""
-
-    node: Callable[[], NodePolicy]
-    worker: Callable[[], WorkerPolicy]

@@ -1,37 +1,63 @@
 """Full synchronisation at both levels (FSA, HiPS of GeoMX): every worker of every site in every step.
 
 Each step's gradient is the mean over all samples of all workers, so training equals one process on the joined
-batch.
+batch. The optimizer acts on every worker alike, or at the root, whose state is then kept once.
 """
 
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
 from ..messages import Array
-from ..reductions import Reduction
-from ..rounds import All, Rule
-from ..units import RoundId
-from .base import Average
-
-
-class FullAtNode:
-    """Waits for all, and hands out the reduction's own result."""
-
-    def rule(self) -> Rule:
-        """See `NodePolicy`."""
-        return All()
-
-    def settle(
-        self,
-        round_id: RoundId,  # noqa: ARG002
-        reduction: Reduction,
-        total: Array,
-        weight: float,
-    ) -> Array:
-        """See `NodePolicy`."""
-        return reduction.settle(total, weight)
+from ..optimizers import OPTIMIZERS, OptimizerSpec
+from ..plane import Plane
+from ..spec import Nested, check
+from .base import GRADIENT, Replica, Update
+from .ending import Ask, stay_until_all_are_done
+from .served_worker import ServedWorker
+from .statistics import average_statistics
 
 
 class FullAtWorker:
-    """Averages each gradient; every worker steps its own replica of the optimizer with the same numbers."""
+    """See `WorkerPolicy`: every worker steps its own replica of the optimizer with the same numbers."""
 
-    def on_gradient(self, gradient: Array | None, num_samples: int, average: Average) -> Array | None:
+    def begin(self, replica: Replica, plane: Plane, update: Update) -> None:
         """See `WorkerPolicy`."""
-        return average(gradient, num_samples)
+        self._replica, self._plane, self._update = replica, plane, update
+        self._samples = 0
+
+    def step(self, gradient: Array | None, num_samples: int) -> None:
+        """See `WorkerPolicy`."""
+        self._samples += num_samples
+        mean = self._plane.mean(GRADIENT, self._replica.layout, gradient, num_samples).wait()
+        self._update(np.zeros(self._replica.layout.count, np.float32) if mean is None else mean)
+
+    def agreed(self) -> None:
+        """See `WorkerPolicy`."""
+
+    def finish(self) -> None:
+        """See `WorkerPolicy`; goes on stepping with the others, then averages what each has measured."""
+        ask = Ask(GRADIENT, self._replica.layout)
+        stay_until_all_are_done(self._plane, {ask: None}, lambda _ask, mean, _weight: self._update(mean))
+        average_statistics(self._replica, self._plane, self._samples)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Fsa:
+    """Averages the gradient over all workers of all sites in every step.
+
+    Raises:
+        InputError: a value that is not allowed; names the option, the value and what is.
+    """
+
+    optimizer: Annotated[OptimizerSpec | None, Nested(OPTIMIZERS)] = None
+    """The root's, which acts on the mean gradient; None lets every worker's own act."""
+
+    def __post_init__(self) -> None:
+        """Checks the values."""
+        check(self)
+
+    def worker(self) -> FullAtWorker | ServedWorker:
+        """Returns the worker's end."""
+        return FullAtWorker() if self.optimizer is None else ServedWorker(own_rounds=False)

@@ -5,42 +5,20 @@ from itertools import accumulate
 import numpy as np
 import pytest
 from geokfp.components._files import InputError
-from geokfp.components.geo_training.compression import COMPRESSIONS, compression, decode
+from geokfp.components.geo_training.compression import decode
 from geokfp.components.geo_training.config import GeoTrainingConfig
 from geokfp.components.geo_training.errors import ProtocolError
 from geokfp.components.geo_training.messages import NOTHING, Payload
 from geokfp.components.geo_training.route import TreeRouter
 from geokfp.components.geo_training.scheduling import InOrder
-from geokfp.components.geo_training.synchronization import SYNCHRONIZATIONS, synchronization
+from geokfp.components.geo_training.synchronization import TECHNIQUES, synchronization
 from geokfp.components.geo_training.topology import ROOT, read
 from geokfp.components.geo_training.units import SITE, TREE, RoundId, Unit
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 
 UNIT = Unit("gradient", 0, 8)
 WORKERS = {"paris": 2, "oslo": 3}
-values = hnp.arrays(np.float32, 8, elements=st.floats(-1e6, 1e6, width=32))
-
-
-@pytest.mark.parametrize("name", sorted(COMPRESSIONS))
-@pytest.mark.parametrize("direction", ["up", "down"])
-@given(values)
-def test_a_payload_is_read_by_its_codecs_name_and_keeps_count_and_dtype(name, direction, given_values):
-    encoder = getattr(COMPRESSIONS[name], direction)()
-    payload = encoder.encode(UNIT, given_values)
-    back = decode(UNIT, payload)
-    assert back is not None
-    assert (back.dtype, back.size) == (given_values.dtype, given_values.size)
-    assert payload.codec == encoder.name
-
-
-@pytest.mark.parametrize("dtype", ["<f4", "<f8", "<i8"])
-def test_no_compression_is_the_identity_and_counts_every_byte(dtype):
-    given_values = np.arange(8, dtype=dtype)
-    payload = compression("none").up().encode(UNIT, given_values)
-    assert payload.num_bytes == given_values.nbytes
-    np.testing.assert_array_equal(decode(UNIT, payload), given_values)
 
 
 def test_what_no_codec_writes_is_the_peers_error():
@@ -62,10 +40,11 @@ def test_slices_cover_the_key_once_in_order_and_within_their_size(count, slice_b
     assert len(units) >= 1
 
 
-@pytest.mark.parametrize("name", sorted(SYNCHRONIZATIONS))
-def test_with_one_contribution_a_policy_finishes_when_all_are_in(name):
-    rule = synchronization(name).node().rule()
-    assert rule.finished(frozenset("ab"), frozenset("ab"), 0.0)
+@pytest.mark.parametrize("name", [*TECHNIQUES, "fsa + quorum(workers=1)"])
+@pytest.mark.parametrize("end", ["node", "root"])
+def test_a_round_is_finished_when_all_are_in(name, end):
+    rule = getattr(synchronization(name), end)().rule(RoundId(TREE, UNIT, 0))
+    assert rule.finished(frozenset("ab"), frozenset(), frozenset("ab"), 0.0)
 
 
 def test_every_route_of_the_tree_leads_every_worker_to_its_end():
@@ -130,8 +109,9 @@ def test_site_names_that_cannot_be_nodes_are_refused(names):
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"synchronization": "sometimes"}, "synchronization is 'sometimes', allowed: fsa"),
-        ({"compression": "zip"}, "compression is 'zip', allowed: none"),
+        ({"synchronization": "sometimes"}, "synchronization 'sometimes': name is 'sometimes', allowed: "),
+        ({"synchronization": "esync"}, "unequal numbers of steps, .*, allowed: fsa, mixed, hfa, nbsync"),
+        ({"compression": "zip"}, "compression 'zip': name is 'zip', allowed: bi_sparse, "),
         ({"topology": {"hub": 1}}, "topology has"),
         ({"round_timeout_s": 0}, "round_timeout_s 0: must be at least 1"),
         ({"epochs": 0}, "epochs 0: must be at least 1"),

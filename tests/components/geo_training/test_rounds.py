@@ -41,7 +41,7 @@ rules = st.sampled_from([All(), Quorum(1), Quorum(2), Quorum(2, grace_s=3.0)])
 def test_no_round_finishes_twice_and_no_sample_is_lost_or_counted_twice(sent, rule, ticks):
     """Each delivery is (worker, number, key); repeats are repeats, what is absent was lost."""
     units = (UNIT, Unit("other", 0, 1))
-    rounds, clock = Rounds(rule), FakeClock()
+    rounds, clock = Rounds(lambda _round: rule), FakeClock()
     finished: list[Finished] = []
 
     def take(events):
@@ -76,7 +76,7 @@ def test_no_round_finishes_twice_and_no_sample_is_lost_or_counted_twice(sent, ru
 
 @given(st.permutations([*WORKERS, *WORKERS]))
 def test_all_finishes_with_the_last_worker_sorted_by_sender(order):
-    rounds = Rounds(All())
+    rounds = Rounds(lambda _round: All())
     events = [rounds.offer(round_id(0), contribution(worker), EXPECTED, 0.0) for worker in order]
     done = [event for event in events if isinstance(event, Finished)]
     assert len(done) == 1
@@ -86,7 +86,7 @@ def test_all_finishes_with_the_last_worker_sorted_by_sender(order):
 
 
 def test_a_repeat_after_the_end_gets_the_result():
-    rounds = Rounds(All())
+    rounds = Rounds(lambda _round: All())
     assert rounds.offer(round_id(0), contribution("a"), frozenset("a"), 0.0)
     assert rounds.offer(round_id(0), contribution("a"), frozenset("a"), 0.0) == Repeated(None)
     assert rounds.settle(round_id(0), "result") == ("a",)
@@ -96,7 +96,7 @@ def test_a_repeat_after_the_end_gets_the_result():
 
 
 def test_merged_contributions_count_for_all_whom_they_cover():
-    rounds = Rounds(All())
+    rounds = Rounds(lambda _round: All())
     assert rounds.offer(round_id(0), contribution("site", covers=("a", "b")), EXPECTED, 0.0) == Held()
     assert rounds.offer(round_id(0), contribution("b"), EXPECTED, 0.0) == Repeated(None)
     with pytest.raises(ProtocolError, match="partly counted"):
@@ -105,7 +105,7 @@ def test_merged_contributions_count_for_all_whom_they_cover():
 
 
 def test_workers_that_are_not_expected_are_the_peers_error():
-    rounds = Rounds(All())
+    rounds = Rounds(lambda _round: All())
     for covers in (("stranger",), ("a", "stranger")):
         with pytest.raises(ProtocolError, match="not expected"):
             rounds.offer(round_id(0), contribution("x", covers=covers), EXPECTED, 0.0)
@@ -114,7 +114,7 @@ def test_workers_that_are_not_expected_are_the_peers_error():
 
 
 def test_what_is_too_old_to_judge_is_an_error_and_not_dropped():
-    rounds = Rounds(All())
+    rounds = Rounds(lambda _round: All())
     for number in range(REMEMBERED + 1):
         rounds.offer(round_id(number), contribution("a", number), frozenset("a"), 0.0)
     with pytest.raises(ProtocolError, match="behind"):
@@ -122,7 +122,7 @@ def test_what_is_too_old_to_judge_is_an_error_and_not_dropped():
 
 
 def test_ask_tells_missing_from_held_and_done():
-    rounds = Rounds(All())
+    rounds = Rounds(lambda _round: All())
     assert rounds.ask(round_id(0), "a") is None
     rounds.offer(round_id(0), contribution("a"), EXPECTED, 0.0)
     assert rounds.ask(round_id(0), "a") == Held()
@@ -136,7 +136,7 @@ def test_ask_tells_missing_from_held_and_done():
 
 def test_a_quorum_waits_for_its_grace_and_carries_the_late_one_over():
     clock = FakeClock(100.0)
-    rounds = Rounds(Quorum(2, grace_s=5.0))
+    rounds = Rounds(lambda _round: Quorum(2, grace_s=5.0))
     for worker in "ab":
         assert rounds.offer(round_id(0), contribution(worker, 0), EXPECTED, clock()) == Held()
     clock.advance(5.0)
@@ -150,9 +150,19 @@ def test_a_quorum_waits_for_its_grace_and_carries_the_late_one_over():
     assert [c.value for c in events[-1].contributions] == [("a", 1), ("b", 1), ("c", 1), ("c", 0)]
 
 
+def test_who_is_far_behind_still_gets_every_result_under_a_quorum():
+    rounds = Rounds(lambda _round: Quorum(1))
+    for number in range(10):
+        rounds.offer(round_id(number), contribution("a", number), frozenset("ab"), 0.0)
+        rounds.settle(round_id(number), f"result {number}")
+    for number in range(10):
+        late = rounds.offer(round_id(number), contribution("b", number), frozenset("ab"), 1.0)
+        assert late == Repeated(f"result {number}")
+
+
 def test_a_round_that_waits_too_long_says_for_whom():
     clock = FakeClock()
-    rounds = Rounds(All())
+    rounds = Rounds(lambda _round: All())
     rounds.offer(round_id(7), contribution("b", 7), EXPECTED, clock())
     clock.advance(30.0)
     assert list(rounds.tick(clock())) == []

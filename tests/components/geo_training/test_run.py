@@ -126,6 +126,26 @@ def test_without_validation_and_test_nodes_their_metrics_are_left_out(tmp_path):
     assert "site-0 alone" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize(
+    ("synchronization", "compression"),
+    [("mixed(optimizer=adam(rate=0.05))", "top_k(ratio=0.2)"), ("hfa(k1=2) + outer(rate=1, momentum=0.5)", "fp16")],
+)
+def test_sites_may_keep_in_step_in_other_ways(partitions, tmp_path, synchronization, compression):
+    config = GeoTrainingConfig(
+        epochs=15,
+        hidden_size=8,
+        batch_size=16,
+        learning_rate=0.05,
+        model_options={"input_dropout": 0.0},
+        synchronization=synchronization,
+        compression=compression,
+    )
+    result = run(config, partitions, None, outputs_in(tmp_path))
+    assert result.metrics["epochs_run"] == 15
+    assert result.metrics["test_accuracy"] > 0.5
+    assert result.metrics["alone_test_accuracy_site_0"] > 0.3
+
+
 def test_it_starts_from_a_trained_model_and_takes_its_architecture(partitions, trained, tmp_path):
     _, before = trained
     config = GeoTrainingConfig(architecture="gcn", epochs=1, learning_rate=1e-9, compare_alone=False)

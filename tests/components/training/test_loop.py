@@ -5,14 +5,19 @@ import threading
 import pytest
 import torch
 from geokfp.components.training.epochs import BestEpoch, EpochRow
-from geokfp.components.training.exchange import LocalExchange, flatten_gradients, restore_gradients
+from geokfp.components.training.exchange import (
+    LocalExchange,
+    SameWeights,
+    flatten_gradients,
+    restore_gradients,
+)
 from geokfp.components.training.loop import Hooks, fit
 from support.nodes_without_edges import Nodes, config, data, flat, model
 
 torch.set_num_threads(1)
 
 
-class ThreadExchange:
+class ThreadExchange(SameWeights):
     """Joins workers that are threads of one process."""
 
     def __init__(self, index, shared):
@@ -32,10 +37,11 @@ class ThreadExchange:
         self._shared.barrier.wait(20)
         return total
 
-    def average_gradients(self, model, num_samples):
+    def step(self, model, optimizer, num_samples):
         flat = torch.cat([flatten_gradients(model), torch.tensor([float(num_samples)])]).double()
         total = self.sum(flat)
         restore_gradients(model, (total[:-1] / total[-1].clamp(min=1)).float())
+        optimizer.step()
 
     def close(self):
         pass

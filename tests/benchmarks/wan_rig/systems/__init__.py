@@ -4,12 +4,14 @@ from collections.abc import Mapping
 
 from .base import CONTROL, Setting, System
 from .parameter_server import ALONE, MXNET, MXNET_2BIT, MXNET_LAN, MXNET_P3
+from .tree import OURS
 
 SYSTEMS: Mapping[str, System] = {
     "mxnet": MXNET,
     "mxnet_2bit": MXNET_2BIT,
     "mxnet_p3": MXNET_P3,
     "mxnet_lan": MXNET_LAN,
+    **OURS,
     CONTROL: ALONE,
 }
 """By name; each says which processes run where."""

@@ -1,0 +1,247 @@
+"""MXNet's key-value store over the tree, for `gluon.Trainer` and for scripts that `push` and `pull`.
+
+    trainer = gluon.Trainer(net.collect_params(), "adam", kvstore=mx.kv.create("geokfp"))
+
+The optimizer acts on the worker, or in its place that of the root where the tree's synchronisation names one;
+what the workers exchange, and when, the policy says. A step begins with the push of a first key and ends with
+that of the last, as gluon's Trainer pushes every parameter in each step; what is pulled meanwhile comes at
+its end. As in `dist_sync` a worker's optimizer is given the SUM of the workers' gradients, or where each
+worker steps by itself what stands for it, so that `rescale_grad` means the same; the root's gets the mean.
+Parameters without a gradient (running means and variances) are averaged as statistics. For MXNet 1.9.1.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import mxnet as mx
+import numpy as np
+from mxnet.kvstore import KVStoreBase
+
+from .errors import UsageError
+from .geomx import check_compression
+from .messages import Array
+from .place import Place
+from .plane import SMALL, Layout
+from .synchronization.base import WEIGHTS
+from .topology import ROOT
+
+
+class _Tensors:
+    """See `Replica`: arrays of MXNet."""
+
+    def __init__(self, arrays: dict[Any, list[Any]]) -> None:
+        learned = {key: each for key, each in arrays.items() if each[0].grad is not None} or arrays
+        keys = sorted(learned, key=lambda key: learned[key][0].size < SMALL)  # sorting keeps their order
+        self.keys = keys
+        self._learned = [learned[key] for key in keys]
+        self._measured = [each for key, each in arrays.items() if key not in learned]
+        self.layout = Layout.of([(str(key), learned[key][0].size) for key in keys])
+        self.statistics_layout = Layout.of([(str(i), each[0].size) for i, each in enumerate(self._measured)])
+
+    def weights(self) -> Array:
+        return _flat([each[0] for each in self._learned])
+
+    def set_weights(self, weights: Array) -> None:
+        _spread(weights, self._learned)
+
+    def statistics(self) -> Array:
+        return _flat([each[0] for each in self._measured])
+
+    def set_statistics(self, statistics: Array) -> None:
+        _spread(statistics, self._measured)
+
+
+@KVStoreBase.register
+class GeoKfp(KVStoreBase):  # type: ignore[misc]
+    """The store; `mx.kv.create("geokfp")` makes it.
+
+    The worker finds its place in the environment (`place`).
+
+    Raises:
+        InputError: a variable is missing, or names no worker of the tree.
+        GeoError: the site's aggregator cannot be reached.
+    """
+
+    def __init__(self) -> None:
+        self._place = Place.from_environment()
+        self._plane, self._policy = self._place.plane, self._place.policy
+        self._arrays: dict[Any, list[Any]] = {}
+        self._tensors: _Tensors | None = None
+        self._updater: Any = None
+        self._pushed: dict[Any, Array] = {}
+        self._pulled: dict[Any, list[Any]] = {}
+
+    @property
+    def type(self) -> str:
+        """The name in MXNet's way; `dist` tells gluon that there are other workers."""
+        return "dist_geokfp"
+
+    @property
+    def rank(self) -> int:
+        """Number of this worker."""
+        return self._plane.index
+
+    @property
+    def num_workers(self) -> int:
+        """Workers of all sites; `num_all_workers` of GeoMX."""
+        return self._plane.size
+
+    @property
+    def num_all_workers(self) -> int:
+        """As `num_workers`."""
+        return self._plane.size
+
+    @property
+    def is_master_worker(self) -> bool:
+        """Whether this worker only gives the first weights, as one of GeoMX's does; here none does."""
+        return False
+
+    def is_capable(self, capability: str) -> bool:
+        """Tells whether the store lets an optimizer act."""
+        return bool(capability.lower() == KVStoreBase.OPTIMIZER)
+
+    def set_optimizer(self, optimizer: Any) -> None:
+        """Takes over the optimizer, which acts on this worker."""
+        self._updater = mx.optimizer.get_updater(optimizer)
+
+    def set_gradient_compression(self, compression_params: Any) -> None:
+        """Holds what is asked for against the tree's own compression, which its job says, for all workers.
+
+        Raises:
+            InputError: they do not agree.
+        """
+        check_compression(compression_params, self._place.compression)
+
+    def init(self, key: Any, value: Any) -> None:
+        """Names arrays of the model; all of them before the first push."""
+        for each, array in zip(_listed(key), _listed(value), strict=True):
+            self._name(each, [array])
+
+    def broadcast(self, key: Any, value: Any, out: Any, priority: int = 0) -> None:  # noqa: ARG002
+        """Names an array of the model, which `out` then has the first worker's values of."""
+        self._name(key, _listed(out))
+
+    def push(self, key: Any, value: Any, priority: int = 0) -> None:  # noqa: ARG002
+        """Brings gradients; the last key of the model ends the step."""
+        tensors = self._begin()
+        for each, array in zip(_listed(key), _grouped(key, value), strict=True):
+            if each in self._pushed or each not in self._arrays:
+                raise UsageError(f"key {each!r} is pushed twice in a step, or was not named before")
+            self._pushed[each] = sum(one.asnumpy().reshape(-1).astype(np.float32) for one in array)
+        if len(self._pushed) == len(tensors.keys):
+            self._step(tensors)
+
+    def pull(self, key: Any, out: Any, priority: int = 0, ignore_sparse: bool = True) -> None:  # noqa: ARG002
+        """Copies weights into `out`: at once, or at the end of the step that the key was pushed in."""
+        self._begin()
+        for each, arrays in zip(_listed(key), _grouped(key, out), strict=True):
+            if each in self._pushed:
+                self._pulled[each] = arrays
+            else:
+                self._copy(each, arrays)
+
+    def pushpull(self, key: Any, value: Any, out: Any = None, priority: int = 0) -> None:
+        """Brings a gradient and takes the new weights."""
+        if self._updater is None:
+            raise UsageError(
+                "without an optimizer on the store nothing can be pulled: update_on_kvstore=True"
+            )
+        self.push(key, value, priority)
+        self.pull(key, out, priority)
+
+    def barrier(self) -> None:
+        """Waits until all workers have come here; the model has the first worker's weights then."""
+        if self._arrays:
+            self._begin()
+        self._plane.total(np.zeros(1))
+
+    def wan_bytes(self) -> int:
+        """Returns the bytes on this site's link to the root so far, both ways, as its node counts them."""
+        traffic = self._plane.client.peer_traffic()[ROOT]
+        return traffic.sent_bytes + traffic.received_bytes
+
+    def agreed_weights(self) -> dict[Any, Array]:
+        """Returns the weights that all workers last agreed on, flat, by key."""
+        tensors = self._begin()
+        agreed = self._policy.agreed()
+        flat = tensors.weights() if agreed is None else agreed
+        return dict(_cut(flat, tensors, self._arrays))
+
+    def close(self) -> None:
+        """Ends together with the other workers, with the same weights; called when the program ends."""
+        self._place.finish()
+
+    def _name(self, key: Any, arrays: list[Any]) -> None:
+        if self._tensors is not None:
+            raise UsageError(f"key {key!r} comes after the first push or pull")
+        self._arrays[key] = arrays
+
+    def _begin(self) -> _Tensors:
+        if self._tensors is None:
+            self._tensors = tensors = _Tensors(self._arrays)
+            first = self._plane.index == 0
+            for role, layout, read, write in (
+                (WEIGHTS, tensors.layout, tensors.weights, tensors.set_weights),
+                ("buffers", tensors.statistics_layout, tensors.statistics, tensors.set_statistics),
+            ):
+                if layout.count:
+                    values = self._plane.sum(role, layout, read() if first else None).wait()
+                    assert values is not None  # the first worker's are in it
+                    write(values)
+            self._place.begin(lambda: self._policy.begin(tensors, self._plane, self._update))
+        return self._tensors
+
+    def _step(self, tensors: _Tensors) -> None:
+        gradient = np.concatenate([self._pushed[key] for key in tensors.keys])
+        self._policy.step(gradient, 1)
+        self._pushed.clear()
+        pulled, self._pulled = self._pulled, {}
+        for key, arrays in pulled.items():
+            self._copy(key, arrays)
+
+    def _update(self, mean: Array) -> None:
+        tensors = self._begin()
+        for key, gradient in _cut(mean * np.float32(self.num_workers), tensors, self._arrays):
+            for array in self._arrays[key]:
+                self._updater(key, mx.nd.array(gradient.reshape(array.shape), ctx=array.context), array)
+
+    def _copy(self, key: Any, arrays: list[Any]) -> None:
+        for array in arrays:
+            own = self._arrays[key][0]
+            if array is not own:
+                own.copyto(array)
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _grouped(key: Any, value: Any) -> list[list[Any]]:
+    """Returns the arrays of each key: one, or one a device."""
+    if isinstance(key, list | tuple):
+        return [_listed(each) for each in value]
+    return [_listed(value)]
+
+
+def _cut(flat: Array, tensors: _Tensors, arrays: dict[Any, list[Any]]) -> list[tuple[Any, Array]]:
+    offset, pieces = 0, []
+    for key in tensors.keys:
+        size = arrays[key][0].size
+        pieces.append((key, flat[offset : offset + size]))
+        offset += size
+    return pieces
+
+
+def _flat(arrays: Sequence[Any]) -> Array:
+    if not arrays:
+        return np.zeros(0, np.float32)
+    flat: Array = np.concatenate([array.asnumpy().reshape(-1).astype(np.float32) for array in arrays])
+    return flat
+
+
+def _spread(flat: Array, arrays: Sequence[list[Any]]) -> None:
+    offset = 0
+    for copies in arrays:
+        for array in copies:
+            array[:] = flat[offset : offset + array.size].reshape(array.shape)
+        offset += copies[0].size

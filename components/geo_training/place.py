@@ -1,0 +1,85 @@
+"""A training script's place in a tree: what joins it to the others, and its end together with them.
+
+For scripts that run a loop of their own, of torch or MXNet. Knows nothing of either.
+"""
+
+import atexit
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from .._files import InputError
+from .._launch import variables
+from .plane import Members, Plane
+from .server import dial
+from .synchronization import WorkerPolicy, synchronization
+from .transport.tcp import TcpTransport
+from .tree_job import TreeJob
+
+TREE, WORKER = "GEOKFP_TREE", "GEOKFP_WORKER"
+"""Variables that say where a worker finds its `TreeJob`, and its name there, such as `site-0/trainer-1`."""
+
+
+class Place:
+    """One worker's; `finish` is called when the program ends.
+
+    Attributes:
+        plane: what joins it to the other workers.
+        policy: what is exchanged, and when; `begin` has not been called.
+        compression: how it travels between sites, as the tree's job says.
+    """
+
+    def __init__(self, plane: Plane, policy: WorkerPolicy, compression: str = "none") -> None:
+        self.plane = plane
+        self.policy = policy
+        self.compression = compression
+        self._begun = self._failed = self._ended = False
+        atexit.register(self.finish)
+        self._note_failures()
+
+    @classmethod
+    def from_environment(cls) -> "Place":
+        """Joins the tree that the environment names.
+
+        Raises:
+            InputError: a variable is missing, or names no worker of the tree.
+            GeoError: the site's aggregator cannot be reached.
+        """
+        found = variables(TREE, WORKER)
+        missing = [name for name in (TREE, WORKER) if not found[name]]
+        if missing:
+            raise InputError(f"environment: {' and '.join(missing)} must be set to join the other workers")
+        job, name = TreeJob.read(Path(found[TREE])), found[WORKER]
+        if name not in job.topology.workers:
+            raise InputError(f"{WORKER} {name!r}: must be one of {', '.join(job.topology.workers)}")
+        client = dial(job, name, job.topology.site(name).name, TcpTransport())
+        plane = Plane(client, Members(workers=job.topology.workers, name=name))
+        return cls(plane, synchronization(job.synchronization).worker(), job.compression)
+
+    def begin(self, begin: Callable[[], Any]) -> None:
+        """Notes that the policy is begun by `begin`, so that `finish` ends it."""
+        begin()
+        self._begun = True
+
+    def finish(self) -> None:
+        """Ends together with the other workers, which all have the same weights then; may be called twice."""
+        if self._ended:
+            return
+        self._ended = True
+        if self._failed:
+            self.plane.client.close("a worker failed")
+            return
+        if self._begun:
+            self.policy.finish()
+        self.plane.close()
+
+    def _note_failures(self) -> None:
+        """A script that ends by an error must not end as if it had done its part."""
+        before = sys.excepthook
+
+        def note(*failure: Any) -> None:
+            self._failed = True
+            before(*failure)
+
+        sys.excepthook = note

@@ -1,0 +1,219 @@
+"""A worker's rounds over one flat vector: cutting it into units, pushing them, putting the results together.
+
+Knows nothing of frameworks, nor of when anything is exchanged.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .client import Client, Pending, Terms
+from .messages import Array
+from .scheduling import InOrder, Slices
+from .units import TREE, Unit
+
+FLOAT_BYTES = 4
+"""Bytes by which slices are cut, whatever the dtype, so that who brings no values cuts alike."""
+SMALL = 1000
+"""Tensors of fewer values travel together: a round of their own costs more than they do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A tensor, or several small ones, in the flat vector.
+
+    Attributes:
+        name: of the tensor.
+        start: its first value in the flat vector.
+        count: number of its values.
+    """
+
+    name: str
+    start: int
+    count: int
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which tensors a flat vector is made of; the same on each worker.
+
+    Attributes:
+        pieces: one after the other, without a gap.
+    """
+
+    pieces: tuple[Piece, ...]
+
+    @classmethod
+    def of(cls, sizes: Sequence[tuple[str, int]]) -> "Layout":
+        """Returns the layout of tensors, in their order.
+
+        Args:
+            sizes: name and number of values of each.
+        """
+        pieces: list[Piece] = []
+        for name, count in sizes:
+            start = pieces[-1].start + pieces[-1].count if pieces else 0
+            last = pieces[-1] if pieces else None
+            if last is not None and max(count, last.count) < SMALL:
+                pieces[-1] = Piece(last.name, last.start, last.count + count)
+            else:
+                pieces.append(Piece(name, start, count))
+        return cls(tuple(pieces))
+
+    @property
+    def start(self) -> int:
+        """Where it begins in the whole flat vector."""
+        return self.pieces[0].start if self.pieces else 0
+
+    @property
+    def count(self) -> int:
+        """Its values."""
+        return self.stop - self.start
+
+    @property
+    def stop(self) -> int:
+        """Where it ends in the whole flat vector."""
+        return self.pieces[-1].start + self.pieces[-1].count if self.pieces else 0
+
+    def fragments(self, number: int) -> list["Layout"]:
+        """Cuts the layout into about `number` runs of whole pieces with nearly equal counts, at least one."""
+        runs: list[list[Piece]] = [[]]
+        for piece in self.pieces:
+            before = piece.start - self.start
+            if runs[-1] and before + piece.count / 2 > len(runs) * self.count / number:
+                runs.append([])
+            runs[-1].append(piece)
+        return [Layout(tuple(run)) for run in runs]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Members:
+    """Who takes part; the same on each worker but for `name`."""
+
+    workers: tuple[str, ...]
+    """Names of the workers; the first gives the first weights."""
+
+    name: str
+    """This worker."""
+
+    scope: str = TREE
+    """Whom rounds join where nothing else is said: `tree` the workers of all sites, `site` those of one."""
+
+    wait_s: float | None = None
+    """Seconds that a round may wait for the other workers; None for the client's own."""
+
+
+@dataclass(slots=True)
+class Flight:
+    """Values under way; `wait` gives what came of them."""
+
+    client: Client
+    pending: list[Pending]
+    weight: float = field(default=0.0)
+
+    @property
+    def landed(self) -> bool:
+        """Whether `wait` returns at once."""
+        return all(one.finished for one in self.pending)
+
+    def wait(self) -> Array | None:
+        """Returns the result, one-dimensional; None when nobody brought values. Sets `weight`.
+
+        Raises:
+            GeoError: the round was given up.
+        """
+        results = [self.client.wait(one) for one in self.pending]
+        self.weight = results[0].weight if results else 0.0
+        parts = [result.values for result in results if result.values is not None]
+        if not parts:
+            return None
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+class Plane:
+    """What joins one worker to the others.
+
+    Several may use one client, one after the other.
+
+    Args:
+        client: the worker's end of the link to its site's aggregator.
+        members: who takes part.
+        slices: how a large tensor is cut; the same on each worker.
+    """
+
+    def __init__(self, client: Client, members: Members, slices: Slices | None = None) -> None:
+        self.members = members
+        self.client = client
+        self._slices = slices or InOrder()
+
+    @property
+    def index(self) -> int:
+        """Number of this worker."""
+        return self.members.workers.index(self.members.name)
+
+    @property
+    def size(self) -> int:
+        """Number of workers."""
+        return len(self.members.workers)
+
+    def mean(
+        self, role: str, layout: Layout, values: Array | None, weight: float, scope: str | None = None
+    ) -> Flight:
+        """Begins the weighted mean of vectors over all workers.
+
+        Args:
+            role: first word of the rounds' keys; says whether a compression may lose anything.
+            layout: what the vector is made of.
+            values: [layout.count], already multiplied by the weight; None to take part without values.
+            weight: such as the number of samples.
+            scope: whom the round joins; None for the members' own.
+        """
+        return self._begin(role, layout, values, Terms(reduction="mean", weight=weight), scope)
+
+    def sum(self, role: str, layout: Layout, values: Array | None, scope: str | None = None) -> Flight:
+        """Begins the sum of vectors over all workers; see `mean`."""
+        return self._begin(role, layout, values, Terms(reduction="sum"), scope)
+
+    def total(self, numbers: Array) -> Array:
+        """Returns the sum of a few numbers over all workers of the members' scope.
+
+        Raises:
+            GeoError: the round was given up.
+        """
+        total = self.sum("numbers", Layout.of([("", numbers.size)]), numbers).wait()
+        assert total is not None
+        return total.copy()
+
+    def any_landed(self, flights: Sequence[Flight]) -> None:
+        """Waits until at least one of some flights has landed.
+
+        Raises:
+            GeoError: a round was given up.
+        """
+        self.client.wait_any([one for flight in flights for one in flight.pending])
+
+    def close(self) -> None:
+        """Leaves the tree."""
+        self.client.close()
+
+    def _begin(
+        self, role: str, layout: Layout, values: Array | None, terms: Terms, scope: str | None
+    ) -> Flight:
+        terms = Terms(
+            reduction=terms.reduction, weight=terms.weight, wait_s=self.members.wait_s, covers=terms.covers
+        )
+        pending = []
+        for piece, unit in self._units(role, layout):
+            start = piece.start - layout.start + unit.offset
+            brought = None if values is None else values[start : start + unit.count]
+            number = self.client.next_round(scope or self.members.scope, unit)
+            pending.append(self.client.push(number, brought, terms))
+        return Flight(self.client, pending)
+
+    def _units(self, role: str, layout: Layout) -> list[tuple[Piece, Unit]]:
+        return [
+            (piece, unit)
+            for piece in layout.pieces
+            for unit in self._slices.cut(f"{role} {piece.name}".rstrip(), piece.count, FLOAT_BYTES)
+        ]

@@ -1,0 +1,63 @@
+"""How workers with unequal numbers of steps end together.
+
+A round ends when every worker is in it. So one that has taken its last step stays, and takes part without
+values, until a round has come in which nobody brought any: then all have taken theirs, and all know it.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from ..messages import Array
+from ..plane import Flight, Layout, Plane
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Rounds that others may still begin.
+
+    Attributes:
+        role: first word of their keys.
+        layout: what is exchanged.
+        scope: whom they join; None for the members' own.
+        reduction: how they are merged, `mean` or `sum`.
+    """
+
+    role: str
+    layout: Layout
+    scope: str | None = None
+    reduction: str = "mean"
+
+
+def stay_until_all_are_done(
+    plane: Plane,
+    asks: Mapping[Ask, Flight | None],
+    take: Callable[[Ask, Array, float], None],
+) -> None:
+    """Takes part in rounds, without values, until nobody brings any.
+
+    Args:
+        plane: what joins the workers.
+        asks: every kind of round that workers which have not ended may begin, and the flight of the last
+            values of one's own in it, which is waited for like the others.
+        take: called with the result and the weight of each round in which somebody brought values, in order.
+
+    Raises:
+        GeoError: a round was given up.
+    """
+
+    def begin(ask: Ask) -> Flight:
+        if ask.reduction == "sum":
+            return plane.sum(ask.role, ask.layout, None, ask.scope)
+        return plane.mean(ask.role, ask.layout, None, 0, ask.scope)
+
+    flying = {ask: begin(ask) if flight is None else flight for ask, flight in asks.items()}
+    while flying:
+        plane.any_landed(list(flying.values()))
+        for ask, flight in list(flying.items()):
+            if flight.landed:
+                values = flight.wait()
+                if values is None:
+                    del flying[ask]
+                else:
+                    take(ask, values, flight.weight)
+                    flying[ask] = begin(ask)

@@ -1,0 +1,76 @@
+"""What every process of one tree is given: who is in it, where, and how it works together. A JSON file.
+
+Knows nothing of models, nor of how the processes run.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .._files import ArtifactError, new_file
+from .compression import compression
+from .synchronization import synchronization
+from .topology import Topology, read
+
+KEYS = ("run_id", "workers", "topology", "synchronization", "compression", "round_timeout_s")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TreeJob:
+    """What every process of a tree is given.
+
+    Raises:
+        InputError: a synchronisation or compression that is not allowed, or not with so many workers.
+    """
+
+    run_id: str
+    """The run; nodes of another refuse it."""
+    workers: Mapping[str, int]
+    """Number of workers by site."""
+    topology: Topology
+    """Who listens where."""
+    synchronization: str = "fsa"
+    """How the sites keep in step."""
+    compression: str = "none"
+    """How values travel between sites."""
+    round_timeout_s: float = 300.0
+    """Seconds that a round waits for its last worker."""
+
+    def __post_init__(self) -> None:
+        """Checks the values."""
+        synchronization(self.synchronization).check_workers(len(self.topology.workers))
+        compression(self.compression)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the form that `from_dict` reads."""
+        document = {key: getattr(self, key) for key in KEYS}
+        return {**document, "workers": dict(self.workers), "topology": self.topology.to_dict()}
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> "TreeJob":
+        """Reads what `to_dict` gave."""
+        topology = read(document["topology"], document["workers"], free_ports=())
+        return cls(**{**document, "topology": topology})
+
+    def write(self, path: Path) -> Path:
+        """Writes the job and returns its path."""
+        with new_file(path) as temporary:
+            temporary.write_text(json.dumps(self.to_dict(), indent=1), encoding="utf-8")
+        return path
+
+    @classmethod
+    def read(cls, path: Path) -> "TreeJob":
+        """Reads what `write` wrote.
+
+        Raises:
+            ArtifactError: it is not what `write` writes.
+        """
+        try:
+            document = json.loads(path.read_text(encoding="utf-8"))
+            if set(document) != set(KEYS):
+                raise KeyError(f"it has {sorted(document)}, {sorted(KEYS)} are needed")
+            return cls.from_dict(document)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise ArtifactError(f"{path}: not a tree's job ({error})") from error

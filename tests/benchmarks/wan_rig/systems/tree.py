@@ -1,0 +1,101 @@
+"""Ours: MXNet's Trainer over a tree of aggregators, one node at the root and one at each site."""
+
+import sys
+import uuid
+from dataclasses import dataclass
+from functools import partial
+
+from geokfp.components.geo_training.topology import Site, Topology
+from geokfp.components.geo_training.transport.base import Address
+from geokfp.components.geo_training.tree_job import TreeJob
+
+from ..links import ROOT
+from ..processes import Process
+from .base import PYTHON_ENVIRONMENT, Setting, Store, System, gluon_worker
+
+_ROOT_PORT, _SITE_PORT = 9200, 9201
+_STORE, _PLUGIN = "geokfp", "geokfp.components.geo_training.mxnet_store"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Stack:
+    """What sets one of ours apart."""
+
+    synchronization: str = "fsa"
+    compression: str = "none"
+    hierarchy: bool = True
+
+
+def _plan(stack: _Stack, setting: Setting) -> tuple[Process, ...]:
+    job = _job(stack, setting)
+    path = str(job.write(setting.folder / "tree.json"))
+    store = Store(name=_STORE, plugin=_PLUGIN, num_workers=len(job.topology.workers))
+    nodes = [_node("root", ROOT, path)]
+    workers = []
+    for number, endpoint in enumerate(setting.sites):
+        sites = [site for site in job.topology.sites if site.name.partition(".")[0] == endpoint]
+        nodes += [_node(site.name, endpoint, path) for site in sites]
+        names = [name for site in sites for name in site.workers]
+        for worker, name in enumerate(names):
+            place = {"GEOKFP_TREE": path, "GEOKFP_WORKER": name}
+            workers.append(gluon_worker(setting, number, worker, store, place))
+    return (*nodes, *workers)
+
+
+def _job(stack: _Stack, setting: Setting) -> TreeJob:
+    """Plans the tree; without hierarchy every worker has a node of its own, which dials the root."""
+    sites = []
+    for endpoint in setting.sites:
+        if stack.hierarchy:
+            sites.append((endpoint, endpoint, setting.workers))
+        else:
+            sites += [(f"{endpoint}.{number}", endpoint, 1) for number in range(setting.workers)]
+    topology = Topology(
+        Address(setting.addresses[ROOT], _ROOT_PORT),
+        tuple(
+            Site(name, workers, Address(setting.addresses[endpoint], _SITE_PORT + number))
+            for number, (name, endpoint, workers) in enumerate(sites)
+        ),
+    )
+    return TreeJob(
+        run_id=uuid.uuid4().hex[:8],
+        workers={name: workers for name, _, workers in sites},
+        topology=topology,
+        synchronization=stack.synchronization,
+        compression=stack.compression,
+    )
+
+
+def _node(name: str, endpoint: str, path: str) -> Process:
+    return Process(
+        name=f"{name}-node",
+        endpoint=endpoint,
+        command=(sys.executable, "-m", "geokfp.components.geo_training.server", name, path),
+        environment=PYTHON_ENVIRONMENT,
+    )
+
+
+def _system(says: str, *, shaped: bool = True, **stack: object) -> System:
+    return System(says=says, plan=partial(_plan, _Stack(**stack)), shaped=shaped)  # type: ignore[arg-type]
+
+
+_BEST = {
+    "synchronization": "hfa(k1=20) + outer(rate=1, momentum=0.5)",
+    "compression": "top_k(ratio=0.015, bits=2)",
+}
+
+OURS = {
+    "flat": _system(
+        "full synchronisation, every worker at the root: isolates the framework", hierarchy=False
+    ),
+    "fsa": _system("full synchronisation over the tree (HiPS)"),
+    "hfa": _system("20 local steps, then the mean of the weights", synchronization="hfa(k1=20)"),
+    "esync": _system("local steps by measured times", synchronization="esync(steps=20)"),
+    "nbsync": _system("20 local steps, not waiting for the mean", synchronization="nbsync(steps=20)"),
+    "fp16": _system("full synchronisation in FP16", compression="fp16"),
+    "mpq": _system("full synchronisation, sparse where large, else FP16", compression="mpq"),
+    "bisparse": _system("full synchronisation, 1 % both ways", compression="bi_sparse(ratio=0.01)"),
+    "geomx": _system("GeoMX's stack: HiPS and 1 % both ways", compression="bi_sparse(ratio=0.01)"),
+    "best": _system("the best of ours", **_BEST),
+    "best_lan": _system("the same over links without limits", shaped=False, **_BEST),
+}

@@ -1,0 +1,149 @@
+"""Scripts of torch and MXNet that join by one or two lines, as real processes."""
+
+import numpy as np
+import pytest
+from support.geo_scripts import run_script
+
+TORCH = """
+import os
+
+import numpy as np
+import torch
+from geokfp.components.geo_training.torch_worker import join
+
+index = int(os.environ["INDEX"])
+torch.manual_seed(index)
+torch.set_num_threads(1)
+model = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.BatchNorm1d(3), torch.nn.Linear(3, 2))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+geo = join(model, optimizer)
+first = torch.cat([p.detach().flatten() for p in model.parameters()]).numpy()
+generator = torch.Generator().manual_seed(index)
+for _ in range(6 + index):
+    x = torch.randn(8, 4, generator=generator)
+    loss = torch.nn.functional.cross_entropy(model(x), (x[:, 0] > 0).long())
+    optimizer.zero_grad()
+    loss.backward()
+    geo.step(len(x))
+geo.finish()
+last = torch.cat([p.detach().flatten() for p in model.parameters()]).numpy()
+np.savez(os.environ["RESULT"], first=first, last=last, mean=model[1].running_mean.numpy())
+"""
+
+GLUON = """
+import os
+
+import mxnet as mx
+import numpy as np
+from mxnet import autograd, gluon
+
+import geokfp.components.geo_training.mxnet_store
+
+index = int(os.environ["INDEX"])
+mx.random.seed(index)
+np.random.seed(index)
+net = gluon.nn.HybridSequential()
+net.add(gluon.nn.Dense(3, in_units=4), gluon.nn.BatchNorm(in_channels=3), gluon.nn.Dense(2, in_units=3))
+net.initialize(mx.init.Xavier())
+store = mx.kv.create("geokfp")
+trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1}, kvstore=store)
+loss_of = gluon.loss.SoftmaxCrossEntropyLoss()
+for _ in range(6 + index):
+    x = np.random.normal(size=(8, 4)).astype("float32")
+    with autograd.record():
+        loss = loss_of(net(mx.nd.array(x)), mx.nd.array(x[:, 0] > 0))
+    loss.backward()
+    trainer.step(8 * store.num_workers)
+store.close()
+learned = [p.data() for p in net.collect_params().values() if p.grad_req != "null"]
+flat = np.concatenate([array.asnumpy().ravel() for array in learned])
+mean = net[1].running_mean.data().asnumpy()
+np.savez(os.environ["RESULT"], last=flat, mean=mean, rank=np.array([store.rank, store.num_workers]))
+"""
+
+PUSH_AND_PULL = """
+import os
+
+import mxnet as mx
+import numpy as np
+
+import geokfp.components.geo_training.mxnet_store
+
+index = int(os.environ["INDEX"])
+store = mx.kv.create("geokfp")
+store.set_optimizer(mx.optimizer.SGD(learning_rate=0.5, rescale_grad=1 / store.num_workers))
+weights = [mx.nd.full((3,), 1.0 + index), mx.nd.full((2, 2), 5.0 + index)]
+for key, weight in enumerate(weights):
+    store.init(key, weight)
+for key, weight in enumerate(weights):
+    store.pull(key, out=weight)
+begun = np.concatenate([w.asnumpy().ravel() for w in weights])
+for _ in range(3):
+    gradients = [weight - 2 * index for weight in weights]
+    for key, gradient in enumerate(gradients):
+        store.push(key, gradient, priority=-key)
+        store.pull(key, out=weights[key], priority=-key)
+    mx.nd.waitall()
+store.close()
+np.savez(os.environ["RESULT"], begun=begun, last=np.concatenate([w.asnumpy().ravel() for w in weights]))
+"""
+
+ASKS_FOR_COMPRESSION = """
+import os
+
+import mxnet as mx
+import numpy as np
+
+import geokfp.components.geo_training.mxnet_store
+from geokfp.components._files import InputError
+
+store = mx.kv.create("geokfp")
+store.set_gradient_compression({"type": "bsc", "threshold": 0.01})
+try:
+    store.set_gradient_compression({"type": "2bit", "threshold": 0.5})
+    said = ""
+except InputError as error:
+    said = str(error)
+store.close()
+np.savez(os.environ["RESULT"], said=np.array(said))
+"""
+
+
+def same(results, name):
+    first, *others = (one[name] for one in results.values())
+    assert np.isfinite(first).all()
+    for other in others:
+        np.testing.assert_array_equal(other, first)
+    return first
+
+
+@pytest.mark.parametrize("synchronization", ["fsa", "hfa(k1=2) + outer", "nbsync(steps=2)"])
+def test_a_torch_script_trains_with_two_lines(tmp_path, synchronization):
+    results = run_script(TORCH, tmp_path, synchronization=synchronization)
+    assert not np.array_equal(same(results, "last"), same(results, "first"))
+    assert np.abs(same(results, "mean")).max() > 0
+
+
+@pytest.mark.parametrize(
+    ("synchronization", "compression"), [("fsa", "none"), ("hfa(k1=3)", "none"), ("fsa", "top_k(bits=4)")]
+)
+def test_a_gluon_trainer_trains_with_one_line(tmp_path, synchronization, compression):
+    results = run_script(GLUON, tmp_path, synchronization=synchronization, compression=compression)
+    same(results, "last")
+    assert np.abs(same(results, "mean")).max() > 0
+    assert sorted(one["rank"].tolist() for one in results.values()) == [[0, 2], [1, 2]]
+
+
+def test_a_script_that_pushes_and_pulls_follows_the_mean_gradient(tmp_path):
+    results = run_script(PUSH_AND_PULL, tmp_path)
+    assert same(results, "begun").tolist() == [1.0] * 3 + [5.0] * 4
+    expected = np.array([1.0] * 3 + [5.0] * 4)
+    for _ in range(3):
+        expected = expected - 0.5 * np.mean([expected, expected - 2], axis=0)
+    np.testing.assert_allclose(same(results, "last"), expected, rtol=1e-6)
+
+
+def test_a_script_may_ask_for_the_compression_that_its_tree_has_and_for_no_other(tmp_path):
+    results = run_script(ASKS_FOR_COMPRESSION, tmp_path, compression="bi_sparse(ratio=0.01) + zstd")
+    for one in results.values():
+        assert "the tree's compression is 'bi_sparse(ratio=0.01) + zstd'" in str(one["said"])
