@@ -136,7 +136,8 @@ BAD: dict[str, Case] = {
         says=("features.npy: row 1, column 0 is not a finite number",),
     ),
     "feature that is missing": Case(
-        files=wrong_node("0,1\n", ",1\n"), says=("nodes.csv:3: column 'x': no value; a feature needs",)
+        files=wrong_node("0,1\n", ",1\n"),
+        says=("nodes.csv:3: column 'x': no value; a finite number is need",),
     ),
     "feature rows that do not match": Case(
         change=with_npy(np.zeros((4, 2))),
