@@ -308,6 +308,10 @@ BAD: dict[str, Case] = {
     "unknown format of export": usage(
         "export_formats=[tf]", "export_formats ['tf']: must be a list of torch"
     ),
+    "format of export twice": usage(
+        "export_formats=[onnx, onnx]",
+        "export_formats ['onnx', 'onnx']: must be a list of torchscript and onnx, each at most once",
+    ),
     "option of another architecture": usage(
         "model_options={num_heads: 2}", "model_options has 'num_heads'; all"
     ),
