@@ -323,6 +323,16 @@ BAD: dict[str, Case] = {
     "unknown key of the topology": usage(
         "topology={rot: 'a:1'}", "topology has ['rot'], allowed: ", "cross_site"
     ),
+    "address of two sites": usage(
+        "topology={sites: {a: {listens: 'h:1'}, b: {listens: 'h:1'}}}",
+        "topology['sites']['b']['listens'] is 'h:1', allowed: another address than topology['sites']['a']",
+        "cross_site",
+    ),
+    "address of the root and of a site": usage(
+        "topology={root: 'h:1', sites: {a: {listens: 'h:01'}}}",
+        "topology['sites']['a']['listens'] is 'h:01', allowed: another address than topology['root']",
+        "cross_site",
+    ),
     "a seed beyond 32 bits": usage("seed=2147483647", "seed is 2147483647; allowed: 0 to 2000000000"),
     "nodes without edges": usage("nodes=nodes.csv", "edges is empty; give a URI of the edges"),
     "URI of another host": Case(
