@@ -26,6 +26,9 @@ _BUFFER_BYTES = 1 << 16
 _UNNAMED_INDEX = re.compile(r"__index_level_\d+__")
 """What pandas calls row labels without a name, which say nothing of the rows."""
 
+_BEGINNINGS = (b"\x93NUMPY", b"PK", b"\x80")
+"""Of an .npy, of an .npz, and of what Python pickles."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Chunk:
@@ -195,6 +198,12 @@ def load_npz(uri: str) -> dict[str, Any]:
         InputError: not such a file, or one that holds Python objects.
     """
     with local_file(uri) as path, path.open("rb") as file:  # numpy leaves a damaged one open
+        start = file.read(6)
+        file.seek(0)
+        if start and not start.startswith(_BEGINNINGS):
+            raise InputError(
+                f"{uri}: neither .npy nor .npz, whatever its name says: it begins with {start!r}"
+            )
         try:
             loaded = np.load(file, allow_pickle=False)
             if isinstance(loaded, np.ndarray):

@@ -195,6 +195,11 @@ BAD: dict[str, Case] = {
         given=("nodes=n.parquet", "edges=edges.csv"),
         says=("n.parquet: not a Parquet fi",),
     ),
+    "features of plain text": Case(
+        files={"features.npy": "1,0\n0,1\n"},
+        given=FEATURES,
+        says=("features.npy: neither .npy nor .npz, whatever its name says: it begins with b'1,0\\n0,'",),
+    ),
     "features with pickled objects": Case(
         change=pickled("features.npz", features=OBJECTS),
         given=(*TABLES, "features=features.npz"),
