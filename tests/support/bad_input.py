@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow
+from pyarrow import parquet
 
 NODES = "id,label,split,x,y\na,cat,train,1,0\nb,dog,train,0,1\nc,cat,val,1,1\nd,dog,test,0,0\ne,,none,2,1\n"
 EDGES = "src,dst\na,b\nb,c\nc,a\nc,d\nd,e\n"
@@ -184,6 +186,42 @@ BAD: dict[str, Case] = {
     ),
     "open quote": Case(
         files=wrong_node("d,dog", 'd,"dog'), says=("nodes.csv:5: a quote is opened and never closed",)
+    ),
+    "column twice": Case(
+        files={"nodes.csv": NODES.replace("split,x,y", "split,x,x")},
+        says=("nodes.csv:1: column 'x' is there twice, as columns 4 and 5; every column needs a name of",),
+    ),
+    "edge column twice": Case(
+        files={"edges.csv": EDGES.replace("src,dst", "src,src")},
+        says=("edges.csv:1: column 'src' is there twice, as columns 1 and 2",),
+    ),
+    "column without a name": Case(
+        files={"nodes.csv": "\n" + NODES.replace("split,x,y", "split,x, ")},
+        says=("nodes.csv:2: column 5 has no name; every column needs one",),
+    ),
+    "column twice in Parquet": Case(
+        change=lambda folder: parquet.write_table(
+            pyarrow.table([["a", "b"], ["x", "y"], [1, 2], [3, 4]], names=["id", "label", "x", "x"]),
+            folder / "n.parquet",
+        ),
+        given=("nodes=n.parquet", "edges=edges.csv"),
+        says=("n.parquet: column 'x' is there twice, as columns 3 and 4",),
+    ),
+    "text behind a quote": Case(
+        files=wrong_node("c,cat", 'c,"ca"t'),
+        says=("nodes.csv:4: column 'label': text behind a closing quote (\"ca\"t); inside quotes a quote",),
+    ),
+    "text behind a quote in a long value": Case(
+        files=wrong_node("c,cat", 'c,"c\nat" ""x' + 100 * "y"),
+        says=('nodes.csv:4: column \'label\': text behind a closing quote ("c at" ""xyy', "yyy); inside"),
+    ),
+    "NUL before a number": Case(
+        files=wrong_node("c,cat,val,1", "c,cat,val,\x001"),
+        says=("nodes.csv:4: column 'x': '\\x001' holds the character NUL (byte 0x00); remove it",),
+    ),
+    "NUL in an id": Case(
+        files={"edges.csv": EDGES.replace("c,a", "c,a\0")},
+        says=("edges.csv:4: column 'dst': 'a\\x00' holds the character NUL",),
     ),
     "damaged gzip": Case(
         files={"e.csv.gz": b"\x1f\x8b no"},
