@@ -154,6 +154,12 @@ BAD: dict[str, Case] = {
         files=wrong_node("b,dog,", "b,,"),
         says=("nodes.csv:3: column 'label': no label, but split is 'train'; label the node, or",),
     ),
+    "a word that is no split": Case(
+        files=wrong_node(",val,", ",vla,"),
+        says=(
+            "nodes.csv:4: column 'split': 'vla' is no split; allowed: train, validation (val), test, none",
+        ),
+    ),
     "one class only": Case(
         files={"nodes.csv": NODES.replace("dog", "cat")},
         says=("nodes.csv: one class only ('cat'); at least two",),
