@@ -401,6 +401,23 @@ BAD: dict[str, Case] = {
     "YAML list of a wrong type": params(
         "fan_outs: ten", "p.yaml: fan_outs='ten': a list such as [10, 5] is n"
     ),
+    "parameter twice": Case(
+        given=("epochs=3", "seed=1", "epochs=4"),
+        status=2,
+        says=("--param epochs=4: given before, as epochs=3; allowed: once",),
+    ),
+    "key twice in a file": params(
+        "epochs: 3\nseed: 1\nepochs: 4", "--params-file p.yaml:3: 'epochs' is there twice (also on line 1)"
+    ),
+    "key twice in a mapping": params(
+        "model_options:\n  num_heads: 2\n  num_heads: 4",
+        "p.yaml:3: 'num_heads' is there twice (also on line 2)",
+    ),
+    "key twice in a typed mapping": usage(
+        "topology={root: 'a:1', root: 'b:1'}",
+        "--param topology={root: 'a:1', root: 'b:1'}: 'root' is there twice (on one line)",
+        "cross_site",
+    ),
     "unknown option in a file": params(
         "epoch: 3", "p.yaml: epoch: single-site has no such parameter; did you"
     ),
