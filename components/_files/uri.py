@@ -17,6 +17,18 @@ import fsspec
 from .errors import InputError
 
 _BUFFER_BYTES = 1 << 18
+_LIBRARIES = {
+    "http": "aiohttp",
+    "https": "aiohttp",
+    "s3": "s3fs",
+    "gs": "gcsfs",
+    "gcs": "gcsfs",
+    "az": "adlfs",
+    "abfs": "adlfs",
+    "hf": "huggingface_hub",
+    "sftp": "paramiko",
+}
+"""What fsspec opens a scheme with; its own words name packages that it no longer needs."""
 
 
 def suffix(uri: str) -> str:
@@ -138,11 +150,19 @@ def _errors_named(uri: str) -> Iterator[None]:
     except OSError as error:
         told = error.strerror or str(error) or type(error).__name__
         raise InputError(f"{uri}: cannot be read ({_one_line(told)})") from error
-    except (ValueError, ImportError) as error:  # an unknown scheme; a library that is not installed
+    except ImportError as error:
+        raise InputError(f"{uri}: {_to_install(uri) or _one_line(error)}") from error
+    except ValueError as error:  # an unknown scheme
         raise InputError(f"{uri}: {_one_line(error)}") from error
     except Exception as error:  # a remote file system's own errors have no tree in common
         told = f"{type(error).__name__}: {_one_line(error)}"
         raise InputError(f"{uri}: cannot be read ({told})") from error
+
+
+def _to_install(uri: str) -> str:
+    scheme = urlsplit(uri.rpartition("::")[2]).scheme
+    library = _LIBRARIES.get(scheme, "")
+    return library and f"{scheme} needs a library that is not installed: pip install {library}"
 
 
 def _one_line(text: object) -> str:

@@ -34,7 +34,8 @@ class ExportConfig:
     def __post_init__(self) -> None:
         """Checks the values."""
         known = all(name in FORMATS for name in self.formats) and not isinstance(self.formats, str)
-        _check("formats", self.formats, known, f"a list of {' and '.join(FORMATS)}, which may be empty")
+        once = known and len(set(self.formats)) == len(self.formats)
+        _check("formats", self.formats, once, f"a list of {' and '.join(FORMATS)}, each at most once")
         _check("tolerance", self.tolerance, 0 < self.tolerance < float("inf"), "above 0 and finite")
         _check("verify_nodes", self.verify_nodes, self.verify_nodes >= 1, "at least 1")
         named = re.fullmatch(r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?", self.model_name) is not None

@@ -3,7 +3,7 @@
 Names of nodes: `root`, a site's name in the partitions (`site-0`), a worker of it (`site-0/trainer-1`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,11 +83,10 @@ def check(options: Mapping[str, Any]) -> None:
     """Checks the `topology` parameter as far as it can be without knowing the sites.
 
     Raises:
-        InputError: a key that does not exist, or an address that is none.
+        InputError: a key that does not exist, an address that is none, or one that two nodes listen at.
     """
     _allowed("topology", options, ("root", "sites"))
-    if "root" in options:
-        Address.parse(options["root"], "topology['root']")
+    given = [("topology['root']", options["root"])] if "root" in options else []
     sites = options.get("sites", {})
     if not isinstance(sites, Mapping):
         raise InputError(f"topology['sites'] is {sites!r}, allowed: a mapping of site names")
@@ -95,7 +94,8 @@ def check(options: Mapping[str, Any]) -> None:
         option = f"topology['sites'][{name!r}]"
         _allowed(option, site, ("listens",))
         if "listens" in site:
-            Address.parse(site["listens"], f"{option}['listens']")
+            given.append((f"{option}['listens']", site["listens"]))
+    _check_addresses(given)
 
 
 def read(options: Mapping[str, Any], workers: Mapping[str, int], free_ports: Sequence[int]) -> Topology:
@@ -125,6 +125,15 @@ def read(options: Mapping[str, Any], workers: Mapping[str, int], free_ports: Seq
         root=address(options, "root"),
         sites=tuple(Site(name, n, address(sites.get(name, {}), "listens")) for name, n in workers.items()),
     )
+
+
+def _check_addresses(given: Iterable[tuple[str, Any]]) -> None:
+    taken: dict[Address, str] = {}
+    for option, text in given:
+        address = Address.parse(text, option)
+        if address in taken:
+            raise InputError(f"{option} is {text!r}, allowed: another address than {taken[address]}")
+        taken[address] = option
 
 
 def _allowed(option: str, value: Any, keys: tuple[str, ...]) -> None:

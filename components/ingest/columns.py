@@ -1,6 +1,6 @@
 """Columns of numbers and of splits, for every stage that reads tables; knows nothing of graphs."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -75,24 +75,25 @@ def finite_numbers(table: Table, chunk: Chunk, names: Sequence[str]) -> Array:
     return numbers
 
 
-def split_codes(column: pd.Series, what: str) -> tuple[Array, tuple[str, ...]]:
-    """Returns int8 [n], the split that each word names, and a warning when words name none.
+def split_codes(column: pd.Series, place: Callable[[int], str]) -> Array:
+    """Returns int8 [n], the split that each word names.
 
     Args:
         column: the words; upper case and blanks around them make no difference.
-        what: what a row is, in the plural, for the warning.
+        place: says where a row stands, to begin a complaint with.
+
+    Raises:
+        InputError: a word that names none: a typo would leave rows out.
     """
     words = [str(word).strip().lower() for word in column.where(column.notna(), "")]
     codes = pd.Series(words, dtype=object).map(SPLIT_WORDS)
-    unknown = column[codes.isna().to_numpy()]
-    warnings: tuple[str, ...] = ()
+    unknown = np.flatnonzero(codes.isna().to_numpy())
     if len(unknown):
-        shown = ", ".join(repr(str(word)) for word in unknown.unique()[:5])
-        warnings = (
-            f"{len(unknown):,} {what} have a {column.name} other than train, validation, test or none "
-            f"({shown}): they are taken as none.",
-        )
-    return codes.fillna(NO_SPLIT).to_numpy(dtype=np.int8), warnings
+        at = int(unknown[0])
+        more = f" ({len(unknown):,} rows like that)" if len(unknown) > 1 else ""
+        allowed = "train, validation (val), test, none or empty"
+        raise InputError(f"{place(at)}: {str(column.iloc[at])!r} is no split{more}; allowed: {allowed}")
+    return codes.to_numpy(dtype=np.int8)
 
 
 def _text_columns(table: Table, names: Sequence[str]) -> list[str]:

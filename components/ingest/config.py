@@ -31,8 +31,8 @@ class IngestConfig:
     label_column: str = "label"
     """Column of the nodes with their labels, whole numbers or strings; an empty label is none."""
     split_column: str = "split"
-    """Column of the nodes that says train, validation (val, valid), test or none (other words
-    are none, with a warning); where there is no such column the nodes are divided by fractions."""
+    """Column of the nodes that says train, validation (val, valid), test or none (or is empty);
+    where there is no such column the nodes are divided by fractions."""
     site_column: str = ""
     """Column of the nodes with the name of their site; empty for none."""
     source_column: str = "src"

@@ -59,10 +59,9 @@ def read_nodes(config: IngestConfig) -> Nodes:
     labels, label_names = _labels(table, rows[config.label_column])
     sites, site_names = _sites(table, rows, config.site_column)
     has_split = config.split_column in named[2:]
-    split, warnings = split_codes(rows[config.split_column], "nodes") if has_split else (None, ())
+    split = _split(table, rows[config.split_column]) if has_split else None
     if split is not None:
         _check_labelled(table, rows, labels, split, config)
-    warnings = (*notes, *warnings)
     return Nodes(
         ids=ids,
         labels=labels,
@@ -72,7 +71,7 @@ def read_nodes(config: IngestConfig) -> Nodes:
         site_names=site_names,
         features=features,
         feature_names=tuple(wanted),
-        warnings=warnings,
+        warnings=notes,
     )
 
 
@@ -130,6 +129,10 @@ def _labels(table: Table, column: pd.Series) -> tuple[Array, tuple[str, ...]]:
     labels = np.full(len(column), -1, dtype=np.int64)
     labels[known] = numbers
     return labels, names
+
+
+def _split(table: Table, column: pd.Series) -> Array:
+    return split_codes(column, lambda row: table.place(row, str(column.name)))
 
 
 def _check_labelled(

@@ -17,7 +17,8 @@ import numpy as np
 import pandas as pd
 
 from .._files import InputError, local_file, open_uri, suffix
-from .csv_lines import find_ragged, find_undecodable, last_line, line_of
+from .csv_lines import find_ragged, find_stray, find_undecodable, header_of, last_line, line_of, may_be_stray
+from .header import check_names
 
 CHUNK_ROWS = 1 << 17
 """Rows of two columns read at a time; fewer of wider tables."""
@@ -25,6 +26,9 @@ _BUFFER_BYTES = 1 << 16
 """Bytes of a Parquet column read ahead; else whole columns of a row group are held."""
 _UNNAMED_INDEX = re.compile(r"__index_level_\d+__")
 """What pandas calls row labels without a name, which say nothing of the rows."""
+
+_BEGINNINGS = (b"\x93NUMPY", b"PK", b"\x80")
+"""Of an .npy, of an .npz, and of what Python pickles."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -50,20 +54,26 @@ class Table:
         if self.format not in (".csv", ".csv.gz", ".parquet", ".npz"):
             raise InputError(f"{uri}: unknown format; allowed: .csv, .csv.gz, .parquet, .npz")
         self._even = False  # whether all rows are known to be as long as the header
+        self._clean = False  # whether the file is known to hold no stray character
 
     def columns(self) -> list[str]:
         """Returns the names of the columns.
 
         Raises:
-            InputError: the file is missing, empty, or not of its format.
+            InputError: the file is missing, empty, or not of its format; a column has no name, or that of
+                another.
         """
-        if self.format == ".parquet":
-            with _parquet(self.uri) as file:
-                return [
-                    str(name) for name in file.schema_arrow.names if not _UNNAMED_INDEX.fullmatch(str(name))
-                ]
         if self.format == ".npz":
             return list(load_npz(self.uri))
+        if self.format == ".parquet":
+            with _parquet(self.uri) as file:
+                found = [str(name) for name in file.schema_arrow.names]
+            names = [name for name in found if not _UNNAMED_INDEX.fullmatch(name)]
+            check_names(names, self.uri)
+            return names
+        with self._complaints(), self._text() as text:
+            line, names = header_of(text)
+        check_names(names, f"{self.uri}:{line}")
         for chunk in self._csv(None, (), 1):
             return list(chunk.rows.columns)
         return []
@@ -122,6 +132,18 @@ class Table:
         values = "1 value" if found.found == 1 else f"{found.found} values"
         return f"{self.uri}:{found.line}: {values}, the header names {found.wanted} columns"
 
+    def _stray(self) -> str:
+        """Returns the complaint about the first stray character, or ''."""
+        with self._text() as text:
+            found = find_stray(text)
+        if found is None:
+            return ""
+        column = f"column {found.column!r}: " if found.column else ""
+        place, value = f"{self.uri}:{found.line}: {column}", " ".join(found.value.split())[:40]
+        if found.holds_nul:
+            return f"{place}{value!r} holds the character NUL (byte 0x00); remove it"
+        return f"{place}text behind a closing quote ({value}); inside quotes a quote is written twice"
+
     def _not_table(self, said: str) -> str:
         if "EOF inside string" in said:
             with self._text() as text:
@@ -142,30 +164,15 @@ class Table:
             yield cast(IO[bytes], gzip.GzipFile(fileobj=raw)) if self.format.endswith(".gz") else raw
 
     @contextmanager
-    def _text(self) -> Iterator[io.TextIOBase]:
+    def _text(self) -> Iterator["_Watched"]:
         with self._bytes() as raw:
-            yield io.TextIOWrapper(raw, encoding="utf-8-sig", newline=None)
+            yield _Watched(raw, encoding="utf-8-sig", newline=None)
 
-    def _csv(self, names: Sequence[str] | None, as_text: Sequence[str], size: int) -> Iterator[Chunk]:
-        first_row = 0
+    @contextmanager
+    def _complaints(self) -> Iterator[None]:
+        """Says where in the file what pandas, or Python, finds wrong."""
         try:
-            with self._text() as text:
-                reader = pd.read_csv(
-                    text,  # type: ignore[arg-type]
-                    dtype=cast(Any, {name: str for name in as_text}),
-                    chunksize=size,
-                    keep_default_na=False,
-                    skipinitialspace=True,
-                    na_values=[""],
-                )
-                for rows in reader:
-                    if not self._even and _may_be_ragged(rows):
-                        complaint = self._ragged()
-                        if complaint:
-                            raise InputError(complaint)
-                        self._even = True
-                    yield Chunk(first_row=first_row, rows=rows if names is None else rows[list(names)])
-                    first_row += len(rows)
+            yield
         except pd.errors.EmptyDataError as error:
             raise InputError(f"{self.uri}: the file is empty; a header line is needed") from error
         except pd.errors.ParserError as error:
@@ -175,6 +182,35 @@ class Table:
         except (gzip.BadGzipFile, zlib.error, EOFError) as error:
             raise InputError(f"{self.uri}: not a whole gzip file ({error})") from error
 
+    def _csv(self, names: Sequence[str] | None, as_text: Sequence[str], size: int) -> Iterator[Chunk]:
+        first_row = 0
+        with self._complaints(), self._text() as text:
+            reader = pd.read_csv(
+                text,  # type: ignore[arg-type]
+                dtype=cast(Any, {name: str for name in as_text}),
+                chunksize=size,
+                keep_default_na=False,
+                skipinitialspace=True,
+                na_values=[""],
+            )
+            for rows in reader:
+                self._check(text, rows)
+                yield Chunk(first_row=first_row, rows=rows if names is None else rows[list(names)])
+                first_row += len(rows)
+
+    def _check(self, text: "_Watched", rows: pd.DataFrame) -> None:
+        """Raises `InputError` where pandas read something otherwise than it stands in the file."""
+        if text.may_be_stray and not self._clean:
+            complaint = self._stray()
+            if complaint:
+                raise InputError(complaint)
+            self._clean = True
+        if not self._even and _may_be_ragged(rows):
+            complaint = self._ragged()
+            if complaint:
+                raise InputError(complaint)
+            self._even = True
+
     def _parquet(self, names: Sequence[str]) -> Iterator[Chunk]:
         first_row = 0
         with _parquet(self.uri) as file:
@@ -182,6 +218,21 @@ class Table:
                 rows = batch.to_pandas(ignore_metadata=True)  # an index is a column like others
                 yield Chunk(first_row=first_row, rows=rows)
                 first_row += len(rows)
+
+
+class _Watched(io.TextIOWrapper):
+    """Text that remembers whether something in it may be stray."""
+
+    def __init__(self, raw: IO[bytes], **options: Any) -> None:
+        super().__init__(raw, **options)
+        self.may_be_stray = False
+        self._end = ""
+
+    def read(self, size: int | None = -1, /) -> str:
+        found = super().read(size)
+        self.may_be_stray = self.may_be_stray or may_be_stray(self._end + found)
+        self._end = found[-2:]
+        return found
 
 
 def _chunk_rows(names: Sequence[str]) -> int:
@@ -195,6 +246,12 @@ def load_npz(uri: str) -> dict[str, Any]:
         InputError: not such a file, or one that holds Python objects.
     """
     with local_file(uri) as path, path.open("rb") as file:  # numpy leaves a damaged one open
+        start = file.read(6)
+        file.seek(0)
+        if start and not start.startswith(_BEGINNINGS):
+            raise InputError(
+                f"{uri}: neither .npy nor .npz, whatever its name says: it begins with {start!r}"
+            )
         try:
             loaded = np.load(file, allow_pickle=False)
             if isinstance(loaded, np.ndarray):

@@ -31,7 +31,7 @@ def read_arrays(config: ShardConfig) -> Rows:
     features = _features(uri, arrays["x"])
     values = _labels(uri, _one_a_row(uri, arrays, "y", len(features)), config.task)
     labels, names = number_labels(values, config.task)
-    split, warnings = _split(uri, arrays, config.split_column, len(features))
+    split = _split(uri, arrays, config.split_column, len(features))
     sites, site_names = _sites(uri, arrays, config.site_column, len(features))
     return Rows(
         source=uri,
@@ -41,7 +41,6 @@ def read_arrays(config: ShardConfig) -> Rows:
         split=split,
         sites=sites,
         site_names=site_names,
-        warnings=warnings,
     )
 
 
@@ -97,13 +96,11 @@ def _whole(found: Array) -> Array | None:
     return numbers if np.array_equal(numbers, found) else None
 
 
-def _split(
-    uri: str, arrays: Mapping[str, Array], name: str, num_rows: int
-) -> tuple[Array | None, tuple[str, ...]]:
+def _split(uri: str, arrays: Mapping[str, Array], name: str, num_rows: int) -> Array | None:
     if not name or name not in arrays:
-        return None, ()
+        return None
     words = _one_a_row(uri, arrays, name, num_rows)
-    return split_codes(pd.Series(words, name=name), "rows")
+    return split_codes(pd.Series(words), lambda row: f"{uri}: {name}: row {row}")
 
 
 def _sites(

@@ -28,19 +28,16 @@ def read_table(table: Table, config: ShardConfig) -> Rows:
     columns, features, targets = _read(table, named, wanted, config)
     labels, label_names = _labels(table, columns[config.label_column], targets)
     sites, site_names = _sites(table, columns, config.site_column)
-    split, warnings = (
-        split_codes(columns[config.split_column], "rows") if config.split_column in columns else (None, ())
-    )
     return Rows(
         source=table.uri,
         features=features,
         labels=labels,
         label_names=label_names,
         feature_names=tuple(wanted),
-        split=split,
+        split=_split(table, columns, config.split_column),
         sites=sites,
         site_names=site_names,
-        warnings=(*notes, *warnings),
+        warnings=notes,
     )
 
 
@@ -65,6 +62,10 @@ def _labels(table: Table, column: pd.Series, targets: Array | None) -> tuple[Arr
         return number_labels(targets, "regression")
     _require_values(table, column, "label")
     return number_labels(tidy(column), "classification")
+
+
+def _split(table: Table, columns: pd.DataFrame, name: str) -> Array | None:
+    return split_codes(columns[name], lambda row: table.place(row, name)) if name in columns else None
 
 
 def _sites(table: Table, columns: pd.DataFrame, name: str) -> tuple[Array | None, tuple[str, ...]]:

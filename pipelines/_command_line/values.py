@@ -13,6 +13,7 @@ import yaml
 
 from .errors import UsageError
 from .package import Package, Parameter
+from .unique_keys import KeyTwice, load
 
 _ALLOWED = {
     "int": "a whole number such as 10",
@@ -35,18 +36,23 @@ def collect(package: Package, assignments: Iterable[str], file: Path | None) -> 
         file: a YAML mapping of names to values.
 
     Raises:
-        UsageError: an unknown name, a value of another type, or a parameter that needs a value has none.
+        UsageError: an unknown name, a name or key given twice, a value of another type, or a parameter that
+            needs a value has none.
     """
     values: dict[str, Any] = {}
     if file is not None:
         for name, value in _read(file).items():
             parameter = _parameter(package, str(name), f"{file}: ")
             values[parameter.name] = _check(parameter, value, f"{file}: ")
+    typed: dict[str, str] = {}
     for assignment in assignments:
         name, equals, text = assignment.partition("=")
         if not equals:
             raise UsageError(f"--param {assignment}: NAME=VALUE is needed")
         parameter = _parameter(package, name, "--param ")
+        if name in typed:
+            raise UsageError(f"--param {assignment}: given before, as {name}={typed[name]}; allowed: once")
+        typed[name] = text
         values[parameter.name] = _parse(parameter, text)
     missing = [p.name for p in package.parameters.values() if p.required and p.name not in values]
     if missing:
@@ -56,9 +62,11 @@ def collect(package: Package, assignments: Iterable[str], file: Path | None) -> 
 
 def _read(file: Path) -> Mapping[Any, Any]:
     try:
-        document = yaml.safe_load(file.read_text(encoding="utf-8"))
+        document = load(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"--params-file {file}: {error.strerror}") from error
+    except KeyTwice as error:
+        raise UsageError(f"--params-file {file}:{error.line}: {error}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise UsageError(f"--params-file {file}: not YAML: {' '.join(str(error).split())}") from error
     if document is None:
@@ -93,7 +101,9 @@ def _parse(parameter: Parameter, text: str) -> Any:
             case "bool":
                 return _BOOLEANS[text.strip().lower()]
             case _:
-                return _check(parameter, yaml.safe_load(text), "--param ")
+                return _check(parameter, load(text), "--param ")
+    except KeyTwice as error:
+        raise UsageError(f"--param {parameter.name}={text}: {error}") from error
     except (ValueError, KeyError, yaml.YAMLError) as error:
         raise _wrong(parameter, text, "--param ") from error
 

@@ -136,3 +136,10 @@ def test_numbers_round_trip(whole: int, number: float) -> None:
         "epochs": whole,
         "rate": number,
     }
+
+
+def test_keys_are_told_apart_by_mapping_and_merged_ones_may_be_replaced(tmp_path: Path) -> None:
+    text = "options:\n  a: &a {k: 1, l: 1}\n  b: {<<: *a, k: 2}\n  c: {k: {k: 3}}\n"
+    (tmp_path / "p.yaml").write_text(text)
+    options = {"a": {"k": 1, "l": 1}, "b": {"k": 2, "l": 1}, "c": {"k": {"k": 3}}}
+    assert collect(package(), [], tmp_path / "p.yaml") == {"options": options}

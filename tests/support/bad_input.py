@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow
+from pyarrow import parquet
 
 NODES = "id,label,split,x,y\na,cat,train,1,0\nb,dog,train,0,1\nc,cat,val,1,1\nd,dog,test,0,0\ne,,none,2,1\n"
 EDGES = "src,dst\na,b\nb,c\nc,a\nc,d\nd,e\n"
@@ -136,7 +138,8 @@ BAD: dict[str, Case] = {
         says=("features.npy: row 1, column 0 is not a finite number",),
     ),
     "feature that is missing": Case(
-        files=wrong_node("0,1\n", ",1\n"), says=("nodes.csv:3: column 'x': no value; a feature needs",)
+        files=wrong_node("0,1\n", ",1\n"),
+        says=("nodes.csv:3: column 'x': no value; a finite number is need",),
     ),
     "feature rows that do not match": Case(
         change=with_npy(np.zeros((4, 2))),
@@ -150,6 +153,12 @@ BAD: dict[str, Case] = {
     "label missing on a training node": Case(
         files=wrong_node("b,dog,", "b,,"),
         says=("nodes.csv:3: column 'label': no label, but split is 'train'; label the node, or",),
+    ),
+    "a word that is no split": Case(
+        files=wrong_node(",val,", ",vla,"),
+        says=(
+            "nodes.csv:4: column 'split': 'vla' is no split; allowed: train, validation (val), test, none",
+        ),
     ),
     "one class only": Case(
         files={"nodes.csv": NODES.replace("dog", "cat")},
@@ -184,6 +193,42 @@ BAD: dict[str, Case] = {
     "open quote": Case(
         files=wrong_node("d,dog", 'd,"dog'), says=("nodes.csv:5: a quote is opened and never closed",)
     ),
+    "column twice": Case(
+        files={"nodes.csv": NODES.replace("split,x,y", "split,x,x")},
+        says=("nodes.csv:1: column 'x' is there twice, as columns 4 and 5; every column needs a name of",),
+    ),
+    "edge column twice": Case(
+        files={"edges.csv": EDGES.replace("src,dst", "src,src")},
+        says=("edges.csv:1: column 'src' is there twice, as columns 1 and 2",),
+    ),
+    "column without a name": Case(
+        files={"nodes.csv": "\n" + NODES.replace("split,x,y", "split,x, ")},
+        says=("nodes.csv:2: column 5 has no name; every column needs one",),
+    ),
+    "column twice in Parquet": Case(
+        change=lambda folder: parquet.write_table(
+            pyarrow.table([["a", "b"], ["x", "y"], [1, 2], [3, 4]], names=["id", "label", "x", "x"]),
+            folder / "n.parquet",
+        ),
+        given=("nodes=n.parquet", "edges=edges.csv"),
+        says=("n.parquet: column 'x' is there twice, as columns 3 and 4",),
+    ),
+    "text behind a quote": Case(
+        files=wrong_node("c,cat", 'c,"ca"t'),
+        says=("nodes.csv:4: column 'label': text behind a closing quote (\"ca\"t); inside quotes a quote",),
+    ),
+    "text behind a quote in a long value": Case(
+        files=wrong_node("c,cat", 'c,"c\nat" ""x' + 100 * "y"),
+        says=('nodes.csv:4: column \'label\': text behind a closing quote ("c at" ""xyy', "yyy); inside"),
+    ),
+    "NUL before a number": Case(
+        files=wrong_node("c,cat,val,1", "c,cat,val,\x001"),
+        says=("nodes.csv:4: column 'x': '\\x001' holds the character NUL (byte 0x00); remove it",),
+    ),
+    "NUL in an id": Case(
+        files={"edges.csv": EDGES.replace("c,a", "c,a\0")},
+        says=("edges.csv:4: column 'dst': 'a\\x00' holds the character NUL",),
+    ),
     "damaged gzip": Case(
         files={"e.csv.gz": b"\x1f\x8b no"},
         given=("nodes=nodes.csv", "edges=e.csv.gz"),
@@ -193,6 +238,11 @@ BAD: dict[str, Case] = {
         files={"n.parquet": "no"},
         given=("nodes=n.parquet", "edges=edges.csv"),
         says=("n.parquet: not a Parquet fi",),
+    ),
+    "features of plain text": Case(
+        files={"features.npy": "1,0\n0,1\n"},
+        given=FEATURES,
+        says=("features.npy: neither .npy nor .npz, whatever its name says: it begins with b'1,0\\n0,'",),
     ),
     "features with pickled objects": Case(
         change=pickled("features.npz", features=OBJECTS),
@@ -307,6 +357,10 @@ BAD: dict[str, Case] = {
     "unknown format of export": usage(
         "export_formats=[tf]", "export_formats ['tf']: must be a list of torch"
     ),
+    "format of export twice": usage(
+        "export_formats=[onnx, onnx]",
+        "export_formats ['onnx', 'onnx']: must be a list of torchscript and onnx, each at most once",
+    ),
     "option of another architecture": usage(
         "model_options={num_heads: 2}", "model_options has 'num_heads'; all"
     ),
@@ -317,6 +371,16 @@ BAD: dict[str, Case] = {
     ),
     "unknown key of the topology": usage(
         "topology={rot: 'a:1'}", "topology has ['rot'], allowed: ", "cross_site"
+    ),
+    "address of two sites": usage(
+        "topology={sites: {a: {listens: 'h:1'}, b: {listens: 'h:1'}}}",
+        "topology['sites']['b']['listens'] is 'h:1', allowed: another address than topology['sites']['a']",
+        "cross_site",
+    ),
+    "address of the root and of a site": usage(
+        "topology={root: 'h:1', sites: {a: {listens: 'h:01'}}}",
+        "topology['sites']['a']['listens'] is 'h:01', allowed: another address than topology['root']",
+        "cross_site",
     ),
     "a seed beyond 32 bits": usage("seed=2147483647", "seed is 2147483647; allowed: 0 to 2000000000"),
     "nodes without edges": usage("nodes=nodes.csv", "edges is empty; give a URI of the edges"),
@@ -336,6 +400,23 @@ BAD: dict[str, Case] = {
     ),
     "YAML list of a wrong type": params(
         "fan_outs: ten", "p.yaml: fan_outs='ten': a list such as [10, 5] is n"
+    ),
+    "parameter twice": Case(
+        given=("epochs=3", "seed=1", "epochs=4"),
+        status=2,
+        says=("--param epochs=4: given before, as epochs=3; allowed: once",),
+    ),
+    "key twice in a file": params(
+        "epochs: 3\nseed: 1\nepochs: 4", "--params-file p.yaml:3: 'epochs' is there twice (also on line 1)"
+    ),
+    "key twice in a mapping": params(
+        "model_options:\n  num_heads: 2\n  num_heads: 4",
+        "p.yaml:3: 'num_heads' is there twice (also on line 2)",
+    ),
+    "key twice in a typed mapping": usage(
+        "topology={root: 'a:1', root: 'b:1'}",
+        "--param topology={root: 'a:1', root: 'b:1'}: 'root' is there twice (on one line)",
+        "cross_site",
     ),
     "unknown option in a file": params(
         "epoch: 3", "p.yaml: epoch: single-site has no such parameter; did you"

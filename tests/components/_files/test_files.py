@@ -4,6 +4,7 @@ import io
 import json
 import os
 import re
+import sys
 from pathlib import Path
 
 import fsspec
@@ -202,6 +203,24 @@ def test_what_a_remote_file_system_raises_is_one_line_with_the_uri(name: str, me
     if name != "later":
         with pytest.raises(InputError, match=re.escape(message)):
             exists(uri)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "library"), [("http", "aiohttp"), ("https", "aiohttp"), ("s3", "s3fs"), ("gs", "gcsfs")]
+)
+def test_a_library_that_is_not_installed_is_named(
+    scheme: str, library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    monkeypatch.delitem(sys.modules, "fsspec.implementations.http", raising=False)
+    uri = f"{scheme}://host/a.csv"
+    told = f"{uri}: {scheme} needs a library that is not installed: pip install {library}"
+    for read in (open_uri, local_file):
+        with pytest.raises(InputError) as caught, read(uri):
+            pass
+        assert str(caught.value) == told
+    with pytest.raises(InputError, match=re.escape(told)):
+        exists(uri)
 
 
 def test_what_the_reader_raises_stays_what_it_is(tmp_path: Path) -> None:

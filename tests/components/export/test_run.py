@@ -235,6 +235,7 @@ def test_a_model_of_other_data_is_refused(
     ("options", "message"),
     [
         ({"formats": ["onyx"]}, r"formats \['onyx'\]: must be a list of torchscript and onnx"),
+        ({"formats": ["onnx", "onnx"]}, r"formats \['onnx', 'onnx'\]: must be .*, each at most once"),
         ({"formats": "onnx"}, "formats 'onnx': must be a list"),
         ({"tolerance": 0.0}, "tolerance 0.0: must be above 0 and finite"),
         ({"tolerance": float("nan")}, "tolerance nan"),

@@ -92,7 +92,11 @@ def test_a_topology_takes_given_addresses_and_free_ports_for_the_rest():
         ({"sites": {"oslo": {"accepts": "a:1"}}}, r"\['accepts'\], allowed: listens"),
         ({"sites": {"oslo": 3}}, "allowed: a mapping with listens"),
         ({"sites": {"rome": {}}}, r"names \['rome'\], allowed: \['oslo', 'paris'\]"),
-        ({"root": "a:1", "sites": {"oslo": {"listens": "a:1"}}}, "each address once"),
+        (
+            {"root": "a:1", "sites": {"oslo": {"listens": "a:1"}}},
+            r"\['listens'\] is 'a:1', allowed: another address than topology\['root'\]",
+        ),
+        ({"sites": {"oslo": {"listens": "127.0.0.1:1"}}}, "each address once"),
     ],
 )
 def test_a_wrong_topology_names_option_value_and_what_is_allowed(options, reason):

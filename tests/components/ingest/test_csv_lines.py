@@ -6,11 +6,15 @@ import io
 import pytest
 from geokfp.components.ingest.csv_lines import (
     Ragged,
+    Stray,
     Undecodable,
     find_ragged,
+    find_stray,
     find_undecodable,
+    header_of,
     last_line,
     line_of,
+    may_be_stray,
 )
 from hypothesis import given
 from hypothesis import strategies as st
@@ -67,3 +71,24 @@ def test_text_is_decodable(rows: list[tuple[str, str]]) -> None:
 )
 def test_the_first_byte_that_is_no_text_is_found(raw: bytes, found: Undecodable) -> None:
     assert find_undecodable(raw.splitlines(keepends=True)) == found
+
+
+@given(ROWS)
+def test_values_in_quotes_are_not_stray(rows: list[tuple[str, str]]) -> None:
+    assert find_stray(lines(table(rows))) is None
+    assert header_of(lines("\n" + table(rows))) == (2, ["a", "b"])
+
+
+@pytest.mark.parametrize("text", ["", 'a,b\n1,5"\n', 'a,b\n1, "2" \n', 'a,b\n1,"2\n', 'a\n"x""y\n'])
+def test_quotes_that_stand_for_themselves_or_stay_open_are_not_stray(text: str) -> None:
+    assert find_stray(lines(text)) is None
+
+
+@given(ROWS, st.sampled_from(['"ca"t', '""t', '"c\na"t"', '"ca" t', '"ca""x"y', "x\0"]), ROWS)
+def test_the_first_stray_value_is_found(
+    before: list[tuple[str, str]], value: str, behind: list[tuple[str, str]]
+) -> None:
+    text = table(before) + f'"1",{value}\n' + table(behind)
+    assert may_be_stray(text)
+    line = 1 + table(before).count("\n")
+    assert find_stray(lines(text)) == Stray(line=line, column="b", value=value)

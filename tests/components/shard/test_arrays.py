@@ -91,6 +91,7 @@ def test_regression_takes_any_number(tmp_path: Path) -> None:
         ({}, {"site_column": "town"}, "no array 'town'; it has x, y"),
         ({"town": ["a"]}, {"site_column": "town"}, "town has shape [1]; [4] is needed, one a row of x"),
         ({"town": ["a", "", "b", "b"]}, {"site_column": "town"}, "town: row 1 is empty; every row needs a"),
+        ({"split": ["train", "tran", "", "test"]}, {}, "split: row 1: 'tran' is no split; allowed: train"),
         ({"split": ["train"]}, {}, "split has shape [1]; [4] is needed, one a row of x"),
     ],
 )

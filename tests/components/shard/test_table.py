@@ -89,16 +89,6 @@ def test_whole_numbers_are_classes_and_sites_in_their_order(folder: Path) -> Non
     assert rows.site_names == ("9", "11")
 
 
-def test_words_that_name_no_split_are_none_and_said(folder: Path) -> None:
-    (folder / "rows.csv").write_text(TABLE.replace("val", "holdout"))
-    rows = read(folder, site_column="town")
-    assert rows.split is not None
-    assert rows.split.tolist() == [TRAIN, NO_SPLIT, TEST, NO_SPLIT]
-    (warning,) = rows.warnings
-    assert "1 rows have a split other than" in warning
-    assert "'holdout'" in warning
-
-
 def test_as_many_classes_as_rows_are_doubted(folder: Path) -> None:
     (folder / "rows.csv").write_text("label,x\n0.5,1\n0.7,2\n0.1,3\n")
     assert read(folder).warnings == ("3 rows have 3 classes: task 'regression' may be meant.",)
@@ -164,6 +154,11 @@ WRONG: dict[str, tuple[str | None, dict[str, object], str]] = {
     ),
     "short row": ("label,x\n1,1\n2\n", {}, "rows.csv:3: 1 value, the header names 2 columns"),
     "ragged row": ("label,x\n1,1\n2,2,3\n", {}, "rows.csv:3: 3 values, the header names 2 columns"),
+    "no split": (
+        TABLE.replace(",val,", ",vla,"),
+        {},
+        "rows.csv:3: column 'split': 'vla' is no split; allowed: train, validation (val), test, none or",
+    ),
     "one class": ("label,x\na,1\na,2\n", {}, "rows.csv: one class only ('a'); at least two are needed"),
     "not UTF-8": ("label,x\n\xe9,1\n", {}, "rows.csv:2: column 'label': not UTF-8 text (byte 0xe9)"),
 }
