@@ -128,7 +128,10 @@ def test_without_validation_and_test_nodes_their_metrics_are_left_out(tmp_path):
 
 @pytest.mark.parametrize(
     ("synchronization", "compression"),
-    [("mixed(optimizer=adam(rate=0.05))", "top_k(ratio=0.2)"), ("hfa(k1=2) + outer(rate=1, momentum=0.5)", "fp16")],
+    [
+        ("mixed(optimizer=adam(rate=0.05))", "top_k(ratio=0.2)"),
+        ("hfa(k1=2) + outer(rate=1, momentum=0.5)", "fp16"),
+    ],
 )
 def test_sites_may_keep_in_step_in_other_ways(partitions, tmp_path, synchronization, compression):
     config = GeoTrainingConfig(
