@@ -67,10 +67,10 @@ class ModelSource:
         with raising_input_error(self.entry_point, self.user_code):
             returned = builder(self.feature_shape, self.num_classes, **self.hyperparameters)
         if not isinstance(returned, tuple | list) or len(returned) != 3:
-            raise self._refused(f"returned {_kind(returned)}, (model, loss, optimizer) is needed")
+            raise self.refused(f"returned {_kind(returned)}, (model, loss, optimizer) is needed")
         model, loss, optimizer = returned
         if not callable(loss):
-            raise self._refused(f"the loss is of type {_kind(loss)}, one that can be called is needed")
+            raise self.refused(f"the loss is of type {_kind(loss)}, one that can be called is needed")
         return Built(framework=self._framework(model, optimizer), model=model, loss=loss, optimizer=optimizer)
 
     def _framework(self, model: Any, optimizer: Any) -> str:
@@ -81,11 +81,11 @@ class ModelSource:
             return TORCH
         if mxnet is not None and isinstance(model, mxnet.gluon.HybridBlock):
             if not isinstance(optimizer, mxnet.optimizer.Optimizer):
-                raise self._refused(
+                raise self.refused(
                     f"the optimizer is of type {_kind(optimizer)}, an mx.optimizer.Optimizer is needed"
                 )
             return MXNET
-        raise self._refused(
+        raise self.refused(
             f"the model is of type {_kind(model)}, a torch nn.Module or a gluon HybridBlock is needed"
         )
 
@@ -93,15 +93,17 @@ class ModelSource:
         from torch.optim import Optimizer
 
         if not isinstance(optimizer, Optimizer):
-            raise self._refused(
+            raise self.refused(
                 f"the optimizer is of type {_kind(optimizer)}, a torch.optim.Optimizer is needed"
             )
         own = {id(parameter) for parameter in model.parameters()}
         if any(id(each) not in own for group in optimizer.param_groups for each in group["params"]):
-            raise self._refused("the optimizer has parameters that are not the model's")
+            raise self.refused("the optimizer has parameters that are not the model's")
 
-    def _refused(self, why: str) -> InputError:
-        return InputError(f"entry_point {self.entry_point!r}: {why}")
+    def refused(self, why: str) -> InputError:
+        """Returns what tells that the model cannot be used, naming where it is from."""
+        named = f"entry_point {self.entry_point!r}" if self.entry_point else f"algorithm {self.algorithm!r}"
+        return InputError(f"{named}: {why}")
 
 
 def _kind(value: object) -> str:
