@@ -85,6 +85,9 @@ class GluonLearner:
 
     def step(self, features: Array, labels: Array) -> float:
         """See `Learner`."""
+        if not len(labels):
+            self._policy.step(None, 0)
+            return 0.0
         _, loss = _gradients(self._built, features, labels)
         self._policy.step(self._replica.gradient(), len(labels))
         return float(loss.sum().asscalar())

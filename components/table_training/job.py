@@ -30,6 +30,7 @@ from .._files import new_file
 from ..geo_training.tree_job import TreeJob
 from ..shard.shards import ArrayType, SiteShard
 from .config import GeoTableConfig
+from .rows import steps_per_epoch
 from .source import ModelSource
 
 JOB = "table-job.json"
@@ -88,6 +89,12 @@ class TableJob:
     def weights(self) -> Path:
         """The folder of the trained weights."""
         return self.work / WEIGHTS
+
+    @property
+    def num_steps(self) -> int:
+        """Steps of an epoch, the same at every worker."""
+        num_train = [site.num_train for site in self.sites]
+        return steps_per_epoch(num_train, self.config.num_workers, self.config.batch_size)
 
     def site(self, name: str) -> SiteShard:
         """Returns a site by name."""

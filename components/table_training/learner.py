@@ -46,7 +46,7 @@ class Learner(Protocol):
         """Takes one step with the others, and returns the loss summed over the batch.
 
         Args:
-            features: float32 [n, ...].
+            features: float32 [n, ...]; without a row the step is the others' alone.
             labels: int64 [n], for regression float32 [n].
         """
 

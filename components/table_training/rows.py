@@ -4,6 +4,8 @@ Knows nothing of frameworks. All of it is a function of seed, worker and epoch, 
 be had again, and by one process too.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ..ingest.graph import TRAIN, VALIDATION, Array
@@ -60,13 +62,40 @@ def entering(features: Array) -> Array:
     return np.array(features, dtype=np.float32)
 
 
-def batches(rows: Array, batch_size: int, *what: int) -> list[Array]:
-    """Divides rows into an epoch's batches, in an order of their own.
+def steps_per_epoch(num_train: Sequence[int], num_workers: int, batch_size: int) -> int:
+    """Returns the steps of an epoch at every worker: as many as the largest share of rows has batches.
+
+    Args:
+        num_train: training rows of each site.
+        num_workers: workers of each site.
+        batch_size: most rows of a batch.
+    """
+    largest = -(-max(num_train) // num_workers)
+    return _num_batches(largest, batch_size)
+
+
+def batches(rows: Array, batch_size: int, num_steps: int, *what: int) -> list[Array]:
+    """Divides a worker's rows into an epoch's batches, in an order of their own.
+
+    A worker of few rows takes its batches evenly among the steps, and has no row in the others: else its rows
+    would be seen early in the training only, and those of large sites alone at its end.
 
     Args:
         rows: int64 [n], at least one.
-        batch_size: most rows of a batch; the batches differ by one row at most, so that none is tiny.
+        batch_size: most rows of a batch; batches with rows differ by one row at most, so that none is tiny.
+        num_steps: steps of the epoch, at least as many as there are batches.
         what: what the order is for: seed, worker, epoch.
+
+    Returns:
+        One array a step, some perhaps empty.
     """
     order = np.random.default_rng(draw_seed(*what)).permutation(rows)
-    return np.array_split(order, -(-len(rows) // batch_size))
+    cut = np.array_split(order, _num_batches(len(rows), batch_size))
+    steps = [order[:0]] * num_steps
+    for index, batch in enumerate(cut):
+        steps[index * num_steps // len(cut)] = batch
+    return steps
+
+
+def _num_batches(num_rows: int, batch_size: int) -> int:
+    return -(-num_rows // batch_size)

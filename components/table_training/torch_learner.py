@@ -32,6 +32,9 @@ class TorchLearner:
     def step(self, features: Array, labels: Array) -> float:
         """See `Learner`."""
         model, optimizer, n = self._built.model, self._built.optimizer, len(labels)
+        if not n:
+            self._exchange.step(model, optimizer, 0)
+            return 0.0
         _, loss = _gradients(self._built, features, labels)
         with torch.no_grad():
             for parameter in model.parameters():

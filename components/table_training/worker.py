@@ -63,7 +63,7 @@ class _Worker:
             seed_draws(*what)
             loss = sum(
                 self._learner.step(*self._rows.take(rows))
-                for rows in batches(self._rows.train, self._config.batch_size, *what)
+                for rows in batches(self._rows.train, self._config.batch_size, self._job.num_steps, *what)
             )
             judged = epoch % self._config.eval_every == 0 or epoch == self._config.epochs
             if judged and self._number == 0:

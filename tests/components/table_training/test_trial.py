@@ -65,7 +65,7 @@ def test_a_model_of_gluon_is_known_by_what_it_is(tried):
     ("code", "old", "new", "said"),
     [
         (GOOD, "return model,", "return", "returned tuple, (model, loss, optimizer) is needed"),
-        (GOOD, "return model", "return 3\n    return model", "returned int, (model, loss, optimizer) is needed"),
+        (GOOD, "return model", "return 3\n    return model", "returned int, (model, loss, optim"),
         (GOOD, "return model", "return 'a'", "the model is of type str, a torch nn.Module or a gluon Hybr"),
         (GOOD, "nn.CrossEntropyLoss()", "7", "the loss is of type int, one that can be called is needed"),
         (GOOD, "torch.optim.SGD(model.parameters(), 0.1)", "0.1", "the optimizer is of type float, a"),
