@@ -111,8 +111,8 @@ class Aggregator:
                 self.tick(self._clock())
         finally:
             self._ended.set()
-            accepting.join(2 * _TICK_S + 1.0)
             self._listener.close()
+            accepting.join(2 * _TICK_S + 1.0)
             self._part()
         if self._error is not None:
             raise self._error
@@ -157,7 +157,8 @@ class Aggregator:
             try:
                 connection = self._listener.accept(_TICK_S)
             except LinkError as error:
-                self._fail(error)
+                if not self._ended.is_set():  # else it was closed because the work is done
+                    self._fail(error)
                 return
             if connection is not None:
                 threading.Thread(target=self.attend, args=(connection,), daemon=True).start()
@@ -253,11 +254,11 @@ class Aggregator:
                 )
                 self._uplinks[next_hop].push(round_id, total, terms, self._on_result)
                 return
+            if total is not None:
+                total = self._policy.settle(round_id, REDUCTIONS[reduction], total, finished.weight)
         except GeoError as error:
             self._fail(error)
             return
-        if total is not None:
-            total = self._policy.settle(round_id, REDUCTIONS[reduction], total, finished.weight)
         self._settle(round_id, Result(total, finished.weight))
 
     def _on_result(self, pending: Pending) -> None:

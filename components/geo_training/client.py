@@ -210,13 +210,7 @@ class Client:
             RefusedError: the peer gave the run up; the message is its reason.
             LinkError: the peer was lost, or no result came in time.
         """
-        while not pending.finished:
-            with self._changed:
-                self._changed.wait_for(lambda: pending.finished, self._settings.retry_s)
-            if not pending.finished:
-                self.check()
-        if pending.error is not None:
-            raise pending.error
+        self.wait_any([pending])
         assert pending.result is not None
         return pending.result
 

@@ -24,10 +24,12 @@ class GeoTrainingConfig(LearningConfig):
     free port of this machine."""
     synchronization: str = "fsa"
     """How the sites keep in step: a technique with its options, then rules, such as `fsa` (every worker of
-    every site in every step) or `hfa(k1=20) + outer(momentum=0.9)`; README.md lists them."""
+    every site in every step), `mixed(optimizer=dcasgd(rate=0.01))` (the root's optimizer in the place of the
+    workers') or `hfa(k1=20) + outer(momentum=0.9)`; README.md lists them."""
     compression: str = "none"
-    """How gradients travel between sites, both ways: a technique with its options, then rules, such as `none`
-    (dense FP32), `fp16` or `top_k(ratio=0.015, bits=2)`; README.md lists them."""
+    """How gradients and changes of weights travel between sites, both ways: a technique with its options,
+    then rules, such as `none` (dense FP32), `fp16` or `top_k(ratio=0.015, bits=2) + zstd`; README.md lists
+    them."""
     compare_alone: bool = True
     """With several sites also train each alone, from the same start, judged on all sites' test nodes."""
     round_timeout_s: int = 300
@@ -39,7 +41,7 @@ class GeoTrainingConfig(LearningConfig):
         if synchronization(self.synchronization).unequal_steps:
             raise InputError(
                 f"synchronization {self.synchronization!r}: sites would take unequal numbers of steps, "
-                "but the epochs of a GNN are equal ones, allowed: fsa, hfa, nbsync"
+                "but the epochs of a GNN are equal ones, allowed: fsa, mixed, hfa, nbsync"
             )
         compression(self.compression)
         check(self.topology)

@@ -13,10 +13,9 @@ from torch import nn
 from .messages import Array
 from .plane import Layout, Plane
 from .synchronization import WorkerPolicy
+from .synchronization.base import WEIGHTS
 from .torch_replica import TorchReplica
 
-WEIGHTS = "weights"
-"""Role of the first weights."""
 BUFFERS = "buffers"
 """Role of the first buffers."""
 

@@ -21,6 +21,7 @@ from .errors import UsageError
 from .messages import Array
 from .place import Place
 from .plane import SMALL, Layout
+from .synchronization.base import WEIGHTS
 from .topology import ROOT
 
 
@@ -179,7 +180,7 @@ class GeoKfp(KVStoreBase):  # type: ignore[misc]
             self._tensors = tensors = _Tensors(self._arrays)
             first = self._plane.index == 0
             for role, layout, read, write in (
-                ("weights", tensors.layout, tensors.weights, tensors.set_weights),
+                (WEIGHTS, tensors.layout, tensors.weights, tensors.set_weights),
                 ("buffers", tensors.statistics_layout, tensors.statistics, tensors.set_statistics),
             ):
                 if layout.count:

@@ -18,7 +18,10 @@ REMEMBERED = 64
 """Numbers of a unit, back from the newest finished, in which a repeat is told from a late contribution."""
 
 RESULTS_KEPT = 2
-"""Results of a unit that are kept for peers which lost their answer: who pushes one has the one before."""
+"""Results of a unit that are kept for peers which lost their answer: who pushes one has the one before.
+
+One that somebody has not come for yet is kept longer, as far back as rounds are remembered.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +160,7 @@ class _Open:
 
 @dataclass(slots=True)
 class _Done:
+    expected: frozenset[str]
     covered: set[str]
     waiting: set[str]
     settled: bool = False
@@ -234,8 +238,9 @@ class Rounds:
         if done is None or done.settled:
             raise UsageError(f"{round_id} is not waiting for a result")
         done.settled, done.result = True, result
-        for number in [n for n in line.done if n <= round_id.number - RESULTS_KEPT]:
-            line.done[number].result = None
+        for number, earlier in line.done.items():
+            if number <= round_id.number - RESULTS_KEPT and earlier.covered >= earlier.expected:
+                earlier.result = None
         return tuple(sorted(done.waiting))
 
     def ask(self, round_id: RoundId, sender: str) -> Event | None:
@@ -273,7 +278,7 @@ class Rounds:
         contributions = sorted([*current.contributions, *line.carried], key=lambda c: c.sender)
         line.carried = []
         senders = {c.sender for c in current.contributions}
-        line.done[round_id.number] = _Done(set(current.covered), senders)
+        line.done[round_id.number] = _Done(current.expected, set(current.covered), senders)
         for number in [n for n in line.done if n <= line.newest_done() - REMEMBERED]:
             del line.done[number]
         return Finished(round_id, tuple(contributions))

@@ -122,7 +122,8 @@ def _train(job: GeoJob, parts: Partitions) -> None:
         )
     progress(
         f"{len(parts.sites)} sites, {len(job.tree.topology.workers)} trainers, "
-        f"joined by {len(parts.sites) + 1} aggregators ({job.config.synchronization}, compression {job.config.compression})"
+        f"joined by {len(parts.sites) + 1} aggregators "
+        f"({job.config.synchronization}, compression {job.config.compression})"
     )
     run_job(
         Job(

@@ -8,11 +8,14 @@ Grammar::
     name, word   letters, digits and `_ . + -`
     quoted       a string of JSON
 
-such as `sgd`, `adam(rate=0.001, beta1=0.9)` or `wrapped(inner=adam(rate=0.1), label="two words")`.
+    with rules   spec { "+" spec }      what is chosen, then each rule at most once; no `+` in these names
+
+such as `sgd`, `adam(rate=0.001, beta1=0.9)`, `wrapped(inner=adam(rate=0.1), label="two words")` or, with
+rules, `scaled(by=1e+3) + rounded(digits=2)`.
 
 A table maps each name to a frozen dataclass; the options are its fields, a trailing `_` left out (`lambda_`
 is the option `lambda`), of type `int`, `float`, `bool`, `str` or another such dataclass. `Annotated` adds
-rules::
+rules (an option that may be left out for nothing at all is `Kind | None` and defaults to None)::
 
     Share = Annotated[float, Interval(low=0, high=1)]
 
@@ -38,11 +41,13 @@ from typing import Annotated, Any, Protocol, TypeVar, get_args, get_origin, get_
 from .._files import InputError
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 DEEPEST = 16
 """Specs inside one another."""
 
 _WORD = re.compile(r"[\w.+-]+")
+_NAME = re.compile(r"[\w.-]+")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 _SPACE = re.compile(r"\s*")
 _NEAR = 0.4
@@ -73,10 +78,14 @@ class Interval:
     def __str__(self) -> str:
         ends = []
         if self.low > -math.inf or not self.with_low:
-            ends.append(f"{'at least' if self.with_low else 'above'} {self.low:g}")
+            ends.append(f"{'at least' if self.with_low else 'above'} {_number(self.low)}")
         if self.high < math.inf or not self.with_high:
-            ends.append(f"{'at most' if self.with_high else 'below'} {self.high:g}")
+            ends.append(f"{'at most' if self.with_high else 'below'} {_number(self.high)}")
         return " and ".join(ends)
+
+
+def _number(end: float) -> str:
+    return str(end) if isinstance(end, int) else f"{end:g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,14 +128,50 @@ def parse(text: str, what: str, table: Mapping[str, type[T]]) -> T:
         InputError: the text is not of the grammar, or a name or value is not allowed; one line with the
             option, its value, what is allowed and, of a name, the nearest.
     """
+    _hold_text(text, what)
     try:
         return _build(_Reader(text).whole(), table)
     except InputError as error:
         raise InputError(f"{what} {text!r}: {error}") from error
 
 
+def parse_with_rules(
+    text: str, what: str, table: Mapping[str, type[T]], rules: Mapping[str, type[R]]
+) -> tuple[T, dict[str, R]]:
+    """Reads a choice and the rules that follow it, in any order, each after a `+`.
+
+    Args:
+        text: what the user wrote.
+        what: the option that it is the value of; errors begin with it.
+        table: what may be chosen, by name.
+        rules: what may follow, by name.
+
+    Returns:
+        The choice, and the rules that were written, by name.
+
+    Raises:
+        InputError: see `parse`; or a rule is written twice.
+    """
+    _hold_text(text, what)
+    try:
+        first, *rest = _Reader(text).terms()
+        chosen, found = _build(first, table), dict[str, R]()
+        for written in rest:
+            if written.text in found:
+                raise InputError(f"rule {written.text} is given twice, allowed: once")
+            found[written.text] = _build(written, rules, "rule")
+        return chosen, found
+    except InputError as error:
+        raise InputError(f"{what} {text!r}: {error}") from error
+
+
+def _hold_text(text: object, what: str) -> None:
+    if not isinstance(text, str):
+        raise InputError(f"{what} is {text!r}, allowed: text, as in name(option=value, ...)")
+
+
 def render(options: object, table: Mapping[str, type[Any]]) -> str:
-    """Returns the canonical text of a choice: every option, also those at their defaults.
+    """Returns the canonical text of a choice: every option but those that are None, also at their defaults.
 
     A record that holds it says the same when defaults have changed; `parse` makes an equal object of it.
 
@@ -137,6 +182,7 @@ def render(options: object, table: Mapping[str, type[Any]]) -> str:
     parts = [
         f"{option}={_text(getattr(options, declared.field.name), declared)}"
         for option, declared in _declared(type(options)).items()
+        if getattr(options, declared.field.name) is not None
     ]
     return f"{names[type(options)]}({', '.join(parts)})" if parts else names[type(options)]
 
@@ -149,6 +195,8 @@ def check(options: object) -> None:
     """
     for option, declared in _declared(type(options)).items():
         value = getattr(options, declared.field.name)
+        if value is None and declared.may_be_none:
+            continue
         if not _is_a(value, declared.kind) or not all(rule.holds(value) for rule in declared.rules):
             raise _not_allowed(option, value, declared)
 
@@ -162,6 +210,10 @@ class _Declared:
     @property
     def is_required(self) -> bool:
         return self.field.default is MISSING and self.field.default_factory is MISSING
+
+    @property
+    def may_be_none(self) -> bool:
+        return self.field.default is None
 
     @property
     def table(self) -> Mapping[str, type[Any]] | None:
@@ -229,6 +281,20 @@ class _Reader:
             raise self._expected("the end")
         return written
 
+    def terms(self) -> list[_Written]:
+        terms = [self._term()]
+        while self._at < len(self._text):
+            if not self._symbol("+"):
+                raise self._expected("'+' or the end")
+            terms.append(self._term())
+        return terms
+
+    def _term(self) -> _Written:
+        name = self._take(_NAME)
+        if name is None:
+            raise self._expected("a name")
+        return _Written(name, options=self._options(0) if self._symbol("(") else None)
+
     def _value(self, depth: int) -> _Written:
         if depth == DEEPEST:
             raise InputError(f"nested {depth} deep at column {self._at + 1}, allowed: {DEEPEST - 1}")
@@ -280,10 +346,10 @@ class _Reader:
         return InputError(f"{what} is expected at column {self._at + 1}, as in name(option=value, ...)")
 
 
-def _build(written: _Written, table: Mapping[str, type[T]]) -> T:
+def _build(written: _Written, table: Mapping[str, type[T]], role: str = "name") -> T:
     if written.is_quoted:
         raise InputError(f"{written.text!r} is quoted, allowed: a name, as in name(option=value, ...)")
-    kind = _entry(table, "name", written.text)
+    kind = _entry(table, role, written.text)
     declared = _declared(kind)
     values = {}
     for option, value in (written.options or {}).items():

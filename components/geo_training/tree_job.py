@@ -22,7 +22,7 @@ class TreeJob:
     """What every process of a tree is given.
 
     Raises:
-        InputError: a synchronisation or compression that is not allowed.
+        InputError: a synchronisation or compression that is not allowed, or not with so many workers.
     """
 
     run_id: str
@@ -40,7 +40,7 @@ class TreeJob:
 
     def __post_init__(self) -> None:
         """Checks the values."""
-        synchronization(self.synchronization)
+        synchronization(self.synchronization).check_workers(len(self.topology.workers))
         compression(self.compression)
 
     def to_dict(self) -> dict[str, Any]:

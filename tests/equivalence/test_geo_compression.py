@@ -5,7 +5,8 @@ import pytest
 import torch
 from geokfp.components.geo_training.client import Terms
 from geokfp.components.geo_training.errors import RefusedError
-from geokfp.components.geo_training.exchange import GeoExchange, Members
+from geokfp.components.geo_training.exchange import GeoExchange
+from geokfp.components.geo_training.plane import Members, Plane
 from geokfp.components.geo_training.synchronization import synchronization
 from geokfp.components.geo_training.units import TREE, Unit
 from support.geo_tree import at_once, topology, tree
@@ -19,7 +20,7 @@ NUM_CLASSES = 5
 
 def model_of(seed: int) -> nn.Module:
     torch.manual_seed(seed)
-    return nn.Sequential(nn.Linear(NUM_FEATURES, 64), nn.ReLU(), nn.Linear(64, NUM_CLASSES))
+    return nn.Sequential(nn.Linear(NUM_FEATURES, 512), nn.ReLU(), nn.Linear(512, NUM_CLASSES))
 
 
 def batch_of(step: int, index: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -38,7 +39,7 @@ def train(compression: str, num_steps: int = NUM_STEPS) -> tuple[list[nn.Module]
         index, model = shape.workers.index(name), models[name]
         client = whole.client(name)
         members = Members(workers=shape.workers, name=name)
-        exchange = GeoExchange(client, synchronization("fsa").worker(), members)
+        exchange = GeoExchange(Plane(client, members), synchronization("fsa").worker())
         exchange.broadcast(model)
         before = client.peer_traffic()["root"]
         optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
@@ -47,8 +48,7 @@ def train(compression: str, num_steps: int = NUM_STEPS) -> tuple[list[nn.Module]
             optimizer.zero_grad()
             loss = nn.functional.cross_entropy(model(x), y, reduction="sum")
             loss.backward()
-            exchange.average_gradients(model, len(y))
-            optimizer.step()
+            exchange.step(model, optimizer, len(y))
             if step >= num_steps - 10:
                 losses.append(loss.item() / len(y))
         assert exchange.sum(torch.tensor([1.0, index], dtype=torch.float64)).tolist() == [4.0, 6.0]

@@ -44,7 +44,7 @@ def test_the_config_of_every_step_is_known(name: str) -> None:
         ("warm_start_cross_site", {"epochs": 0}, "epochs 0: must be at least 1"),
         ("cross_site", {"export_formats": ["tf"]}, "export_formats ['tf']: must be a list of torchscript"),
         ("cross_site", {"topology": {"root": "x"}}, "topology['root'] is 'x', allowed: host:port"),
-        ("cross_site", {"compression": "zip"}, "compression is 'zip', allowed: "),
+        ("cross_site", {"compression": "zip"}, "compression 'zip': name is 'zip', allowed: "),
         ("single_site", {"fan_outs": ["ten"]}, "fan_outs ['ten']: must be no number, one, or num_layers"),
         ("single_site", {"train_fraction": 0.9}, "validation_fraction is 0.2; allowed: 0 to 0.1"),
     ],

@@ -91,7 +91,7 @@ class MemoryListener:
             return None
 
     def close(self) -> None:
-        pass
+        self.backlog.put(None)
 
 
 class MemoryTransport:

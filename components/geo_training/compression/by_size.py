@@ -5,9 +5,9 @@ Source: the lower bound of Bi-Sparse in GeoMX, below which tensors stay dense, o
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated
 
-from ..options import COMPRESSION, OneOf, Options, Whole, option
+from ..spec import Interval, OneOf, check
 from ..units import Unit
 from .base import Compressor
 from .dense import Dense
@@ -17,16 +17,21 @@ _SMALL: Mapping[str, Callable[[], Compressor]] = {"none": Dense, "fp16": Half}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class BySize(Options):
-    """Units below a bound keep their values, exactly or as FP16."""
+class BySize:
+    """Units below a bound keep their values, exactly or as FP16.
 
-    what: ClassVar[str] = COMPRESSION
-    name: ClassVar[str] = "by_size"
+    Raises:
+        InputError: a value that is not allowed; names the option, the value and what is.
+    """
 
-    bound: int = option(1000, Whole(0, 1 << 40))
+    bound: Annotated[int, Interval(low=0, high=1 << 40)] = 1000
     """Values of a unit from which the technique is used."""
-    small: str = option("none", OneOf(tuple(_SMALL)))
+    small: Annotated[str, OneOf(tuple(_SMALL))] = "none"
     """What smaller units are: `none`, dense, or `fp16`."""
+
+    def __post_init__(self) -> None:
+        """Checks the values."""
+        check(self)
 
     def small_unit(self, unit: Unit) -> Compressor | None:
         """See `SizeRule`."""

@@ -5,14 +5,14 @@ Such as `none`, `top_k(ratio=0.015, bits=2)` or `bi_sparse(ratio=0.01) + by_size
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from ..grammar import read
-from ..options import COMPRESSION, Options
+from ..spec import parse_with_rules
 from .by_size import BySize
 from .techniques import TECHNIQUES, AnyTechnique
 from .zstd import ZstdOptions
 
-_RULES: Mapping[str, type[Options]] = {BySize.name: BySize, ZstdOptions.name: ZstdOptions}
+RULES: Mapping[str, type[Any]] = {"by_size": BySize, "zstd": ZstdOptions}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,5 +37,5 @@ def parse(text: str) -> Spec:
         InputError: it is not of the grammar, or a name or value is not allowed; one line with the name or
             option, the value and what is allowed.
     """
-    technique, rules = read(COMPRESSION, text, TECHNIQUES, _RULES)
+    technique, rules = parse_with_rules(text, "compression", TECHNIQUES, RULES)
     return Spec(technique, **rules)

@@ -6,9 +6,9 @@ towards the workers the mean.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from typing import Annotated, TypeAlias
 
-from ..options import COMPRESSION, Number, OneOf, Options, Whole, option
+from ..spec import Interval, OneOf, check
 from .base import Compressor
 from .bi_sparse import BiSparse, LargestOfAll
 from .by_size import BySize
@@ -21,15 +21,27 @@ from .top_k import ChunkedTopK
 from .two_bit import TwoBit
 from .union import Union
 
-_RATIO = Number(0, 1, without_low=True)
-_DECAY = Number(0, 1)
 _DENSE_BITS, _HALF_BITS = 32, 16
-_VALUE_BITS = OneOf((_DENSE_BITS, _HALF_BITS, *BITS))
+_Ratio: TypeAlias = Annotated[float, Interval(low=0, high=1, with_low=False)]
+_Decay: TypeAlias = Annotated[float, Interval(low=0, high=1)]
+_ValueBits: TypeAlias = Annotated[int, OneOf((_DENSE_BITS, _HALF_BITS, *BITS))]
 _LOSSY, _UNION, _NONE = "lossy", "union", "none"
 _EXACT, _SAMPLED = "exact", "sampled"
 
 
-class _WithSizeRule(Options):
+class _Checked:
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        """Checks the values.
+
+        Raises:
+            InputError: a value that is not allowed; names the option, the value and what is.
+        """
+        check(self)
+
+
+class _WithSizeRule(_Checked):
     __slots__ = ()
 
     def size_rule(self) -> BySize:
@@ -38,11 +50,8 @@ class _WithSizeRule(Options):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class NoCompression(Options):
+class NoCompression(_Checked):
     """All values as they are."""
-
-    what: ClassVar[str] = COMPRESSION
-    name: ClassVar[str] = "none"
 
     def towards_root(self) -> Compressor:
         """See `Technique`."""
@@ -58,13 +67,10 @@ class NoCompression(Options):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class HalfPrecision(Options):
+class HalfPrecision(_Checked):
     """FP16 both ways."""
 
-    what: ClassVar[str] = COMPRESSION
-    name: ClassVar[str] = "fp16"
-
-    feedback: float = option(0.0, _DECAY)
+    feedback: _Decay = 0.0
     """Share of what was lost that is added to the next values; 0 for none."""
 
     def towards_root(self) -> Compressor:
@@ -84,14 +90,11 @@ class HalfPrecision(Options):
 class Quantization(_WithSizeRule):
     """8, 4 or 2 bits both ways, each with its own error feedback."""
 
-    what: ClassVar[str] = COMPRESSION
-    name: ClassVar[str] = "quantized"
-
-    bits: int = option(8, OneOf(BITS))
+    bits: Annotated[int, OneOf(BITS)] = 8
     """Bits of a value."""
-    chunk: int = option(1024, Whole(8, LARGEST_CHUNK))
+    chunk: Annotated[int, Interval(low=8, high=LARGEST_CHUNK)] = 1024
     """Values that share scales."""
-    feedback: float = option(1.0, _DECAY)
+    feedback: _Decay = 1.0
     """Share of what was lost that is added to the next values; 0 for none."""
 
     def towards_root(self) -> Compressor:
@@ -107,16 +110,13 @@ class Quantization(_WithSizeRule):
 class TopK(_WithSizeRule):
     """The largest values of each 4096."""
 
-    what: ClassVar[str] = COMPRESSION
-    name: ClassVar[str] = "top_k"
-
-    ratio: float = option(0.015, _RATIO)
+    ratio: _Ratio = 0.015
     """Share of the values that is sent."""
-    bits: int = option(32, _VALUE_BITS)
+    bits: _ValueBits = 32
     """Bits of a value that is sent."""
-    feedback: float = option(1.0, _DECAY)
+    feedback: _Decay = 1.0
     """Share of what was not sent that is added to the next values; 0 for none."""
-    down: str = option(_LOSSY, OneOf((_LOSSY, _UNION, _NONE)))
+    down: Annotated[str, OneOf((_LOSSY, _UNION, _NONE))] = _LOSSY
     """Way down: `lossy`, the same with its own error feedback; `union`, what is not zero; `none`, dense."""
 
     def towards_root(self) -> Compressor:
@@ -132,18 +132,15 @@ class TopK(_WithSizeRule):
 class BiSparseOptions(_WithSizeRule):
     """The largest values of all, with momentum correction; their union back."""
 
-    what: ClassVar[str] = COMPRESSION
-    name: ClassVar[str] = "bi_sparse"
-
-    ratio: float = option(0.01, _RATIO)
+    ratio: _Ratio = 0.01
     """Share of the values that is sent."""
-    bits: int = option(32, _VALUE_BITS)
+    bits: _ValueBits = 32
     """Bits of a value that is sent."""
-    momentum: float = option(0.9, _DECAY)
+    momentum: _Decay = 0.9
     """Of the correction; 0 for none."""
-    threshold: str = option(_EXACT, OneOf((_EXACT, _SAMPLED)))
+    threshold: Annotated[str, OneOf((_EXACT, _SAMPLED))] = _EXACT
     """How the smallest value that is sent is found; by a sample fewer values may be sent, never more."""
-    down: str = option(_UNION, OneOf((_LOSSY, _UNION, _NONE)))
+    down: Annotated[str, OneOf((_LOSSY, _UNION, _NONE))] = _UNION
     """Way down: `union`, what is not zero; `lossy`, as many as up, with error feedback; `none`, dense."""
 
     def towards_root(self) -> Compressor:
@@ -162,10 +159,7 @@ class BiSparseOptions(_WithSizeRule):
 class MixedPrecision(BiSparseOptions):
     """GeoMX's mixed precision quantisation: Bi-Sparse for large units, FP16 for the others."""
 
-    what: ClassVar[str] = COMPRESSION
-    name: ClassVar[str] = "mpq"
-
-    bound: int = option(200_000, Whole(0, 1 << 40))
+    bound: Annotated[int, Interval(low=0, high=1 << 40)] = 200_000
     """Values of a unit from which it is sparse."""
 
     def size_rule(self) -> BySize:
@@ -177,14 +171,11 @@ class MixedPrecision(BiSparseOptions):
 class TwoBitOptions(_WithSizeRule):
     """MXNet's two bits: plus or minus a threshold, or zero."""
 
-    what: ClassVar[str] = COMPRESSION
-    name: ClassVar[str] = "two_bit"
-
-    threshold: float = option(0.5, Number(0, 1e30, without_low=True))
+    threshold: Annotated[float, Interval(low=0, high=1e30, with_low=False)] = 0.5
     """What a value must reach to be sent, and as what it is sent."""
-    feedback: float = option(1.0, _DECAY)
+    feedback: _Decay = 1.0
     """Share of what was not sent that is added to the next values; 0 for none."""
-    down: str = option(_NONE, OneOf((_LOSSY, _NONE)))
+    down: Annotated[str, OneOf((_LOSSY, _NONE))] = _NONE
     """Way down: `none`, dense, as in MXNet; `lossy`, the same with its own error feedback."""
 
     def towards_root(self) -> Compressor:
@@ -200,18 +191,15 @@ class TwoBitOptions(_WithSizeRule):
 class Demo(_WithSizeRule):
     """The largest coefficients of the blocks' cosine transforms."""
 
-    what: ClassVar[str] = COMPRESSION
-    name: ClassVar[str] = "demo"
-
-    ratio: float = option(0.03, _RATIO)
+    ratio: _Ratio = 0.03
     """Share of the coefficients that is sent."""
-    bits: int = option(32, _VALUE_BITS)
+    bits: _ValueBits = 32
     """Bits of a coefficient that is sent."""
-    block: int = option(64, Whole(2, LARGEST_BLOCK))
+    block: Annotated[int, Interval(low=2, high=LARGEST_BLOCK)] = 64
     """Values transformed together."""
-    feedback: float = option(0.999, _DECAY)
+    feedback: _Decay = 0.999
     """DeMo's decay of the momentum, which is what was not sent."""
-    down: str = option(_LOSSY, OneOf((_LOSSY, _NONE)))
+    down: Annotated[str, OneOf((_LOSSY, _NONE))] = _LOSSY
     """Way down: `lossy`, the same with its own error feedback; `none`, dense."""
 
     def towards_root(self) -> Compressor:
@@ -234,14 +222,14 @@ AnyTechnique: TypeAlias = (
     | Demo
 )
 TECHNIQUES: Mapping[str, type[AnyTechnique]] = {
-    NoCompression.name: NoCompression,
-    HalfPrecision.name: HalfPrecision,
-    Quantization.name: Quantization,
-    TopK.name: TopK,
-    BiSparseOptions.name: BiSparseOptions,
-    MixedPrecision.name: MixedPrecision,
-    TwoBitOptions.name: TwoBitOptions,
-    Demo.name: Demo,
+    "none": NoCompression,
+    "fp16": HalfPrecision,
+    "quantized": Quantization,
+    "top_k": TopK,
+    "bi_sparse": BiSparseOptions,
+    "mpq": MixedPrecision,
+    "two_bit": TwoBitOptions,
+    "demo": Demo,
 }
 
 

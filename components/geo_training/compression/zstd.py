@@ -7,14 +7,14 @@ extra `engine` brings.
 
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import ClassVar
+from typing import Annotated
 
 import numpy as np
 
 from ..._files import InputError
 from ..errors import ProtocolError
 from ..messages import MAX_BUFFERS, Array, Payload
-from ..options import COMPRESSION, Options, Whole, option
+from ..spec import Interval, check
 from ..units import Unit
 from .base import Compressor, Decoder
 from .floats import wire_dtype
@@ -26,24 +26,21 @@ _BYTES_A_VALUE, _FURTHER_BYTES = 16, 4096
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ZstdOptions(Options):
+class ZstdOptions:
     """Zstandard over all that the technique gives.
 
     Raises:
         InputError: a value that is not allowed, or the library is missing; names the extra that brings it.
     """
 
-    what: ClassVar[str] = COMPRESSION
-    name: ClassVar[str] = "zstd"
-
-    level: int = option(3, Whole(1, 19))
+    level: Annotated[int, Interval(low=1, high=19)] = 3
     """1 is fast, 19 small."""
 
     def __post_init__(self) -> None:
         """Checks the values and the library."""
-        Options.__post_init__(self)
+        check(self)
         if find_spec("pyarrow") is None:
-            raise InputError("compression zstd: needs pyarrow, which geokfp[engine] brings")
+            raise InputError("zstd needs pyarrow, which geokfp[engine] brings")
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,10 +41,14 @@ class Optimizer(Protocol):
                 read-only; nothing was changed.
         """
 
-    def pulled(self, key: str, site: str, weights: FloatArray) -> None:
+    def pulled(self, key: str, site: str, weights: FloatArray) -> FloatArray | None:
         """Takes note of the weights [n] that go to a site: its next gradients are computed at them.
 
         Called whenever a site is given weights of a key that it trains on, before its next `update`.
+
+        Returns:
+            The optimizer's own copy [n] where it keeps one, so that nobody needs a second, else None. It may
+            be changed only to be given here at once.
 
         Raises:
             UsageError: dtype or shape is another, or n is not that of the key's state.

@@ -48,15 +48,16 @@ class KeyedOptimizer:
                 )
             )
 
-    def pulled(self, key: str, site: str, weights: FloatArray) -> None:
+    def pulled(self, key: str, site: str, weights: FloatArray) -> FloatArray | None:
         """See `Optimizer`."""
         if not self.spec.keeps_backups():
-            return
+            return None
         backups = self._state(key, weights).backups
         if site in backups:
             backups[site][:] = weights
         else:
             backups[site] = weights.copy()
+        return backups[site]
 
     def state(self) -> dict[str, AnyArray]:
         """See `Optimizer`."""

@@ -1,43 +1,56 @@
 """When workers exchange, what, and what the tree makes of it: one policy a file, composed by the user's text.
 
-A technique says what a worker does (`fsa`, `mixed`, `hfa`, `esync`, `nbsync`); rules add to it: `outer`, an
-outer optimizer at the root; `streamed`, fragments that are synchronised at different times; `quorum`, rounds
-that do not wait for all.
+A technique says what a worker does (`fsa`, `mixed`, `hfa`, `esync`, `nbsync`), and of the first two which
+optimizer acts at the root; rules add to it: `outer`, the root's optimizer of mean changes; `streamed`,
+fragments that are synchronised at different times; `quorum`, rounds that do not wait for all.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from ..._files import InputError
-from ..grammar import read
-from ..options import SYNCHRONIZATION, Options, Whole, option
+from ..optimizers import OptimizerSpec
+from ..optimizers.nesterov import Outer
+from ..spec import Interval, check, parse_with_rules
 from .base import NodePolicy, Replica, Update, WorkerPolicy
 from .esync import ESync
-from .fsa import Fsa
+from .fsa import Fsa, FullAtWorker
 from .hfa import Hfa
 from .mixed import Mixed
 from .nbsync import NbSync
 from .node import Node, QuorumOptions, Root
-from .outer import Nesterov, Outer
 
 __all__ = ["NodePolicy", "Replica", "Synchronization", "Update", "WorkerPolicy", "synchronization"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Streamed(Options):
-    """Parts of the model are synchronised one after the other (Streaming DiLoCo; Douillard et al., 2025)."""
+class Streamed:
+    """Parts of the model are synchronised one after the other (Streaming DiLoCo; Douillard et al., 2025).
 
-    what: ClassVar[str] = SYNCHRONIZATION
-    name: ClassVar[str] = "streamed"
+    Raises:
+        InputError: a value that is not allowed; names the option, the value and what is.
+    """
 
-    fragments: int = option(4, Whole(1, 1000))
+    fragments: Annotated[int, Interval(low=1, high=1000)] = 4
     """Parts, of whole tensors and nearly equal size."""
+
+    def __post_init__(self) -> None:
+        """Checks the values."""
+        check(self)
 
 
 LocalTechnique: TypeAlias = Hfa | ESync | NbSync
-TECHNIQUES: Mapping[str, type[Options]] = {kind.name: kind for kind in (Fsa, Hfa, ESync, NbSync)}
-RULES: Mapping[str, type[Options]] = {kind.name: kind for kind in (Outer, Streamed, QuorumOptions)}
+AnyTechnique: TypeAlias = Fsa | Mixed | LocalTechnique
+TECHNIQUES: Mapping[str, type[AnyTechnique]] = {
+    "fsa": Fsa,
+    "mixed": Mixed,
+    "hfa": Hfa,
+    "esync": ESync,
+    "nbsync": NbSync,
+}
+_LOCAL = "hfa, esync, nbsync"
+RULES: Mapping[str, type[Any]] = {"outer": Outer, "streamed": Streamed, "quorum": QuorumOptions}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -45,10 +58,10 @@ class Synchronization:
     """What was chosen.
 
     Raises:
-        InputError: a rule that the technique has no use for; names both.
+        InputError: a rule that the technique has no use for, or an option that a rule has none for; names it.
     """
 
-    technique: Fsa | LocalTechnique
+    technique: AnyTechnique
     """What a worker does."""
     outer: Outer | None = None
     """The root's outer optimizer."""
@@ -59,13 +72,22 @@ class Synchronization:
 
     def __post_init__(self) -> None:
         """Checks that the rules fit the technique."""
-        if isinstance(self.technique, Fsa):
-            for rule in (self.outer, self.streamed):
-                if rule is not None:
-                    raise InputError(
-                        f"synchronization {self.technique.name} + {rule.name}: {rule.name} is for changes of "
-                        "weights, allowed with hfa, esync, nbsync"
-                    )
+        for rule in ("outer", "streamed"):
+            if isinstance(self.technique, Fsa | Mixed) and getattr(self, rule) is not None:
+                raise InputError(
+                    f"rule {rule} is for changes of weights, not for gradients, allowed with: {_LOCAL}"
+                )
+        if isinstance(self.technique, Mixed) and self.quorum is not None:
+            raise InputError(f"rule quorum is for rounds of several sites, allowed with: fsa, {_LOCAL}")
+        if self.outer is not None and self.outer.weight_decay:
+            raise InputError(
+                f"weight_decay of outer is {self.outer.weight_decay}, allowed: 0, as changes do not decay"
+            )
+
+    @property
+    def optimizer(self) -> OptimizerSpec | None:
+        """The root's, which moves weights by gradients; None where each worker's own acts."""
+        return self.technique.optimizer if isinstance(self.technique, Fsa | Mixed) else None
 
     @property
     def unequal_steps(self) -> bool:
@@ -74,13 +96,25 @@ class Synchronization:
 
     def worker(self) -> WorkerPolicy:
         """Returns a worker's end."""
-        if isinstance(self.technique, Fsa):
+        if isinstance(self.technique, Fsa | Mixed):
             return self.technique.worker()
         return self.technique.local_steps(self.streamed.fragments if self.streamed else 1)
 
     def worker_of_one_site(self) -> WorkerPolicy:
-        """Returns a worker's end where its site trains alone, so that the root has no part."""
-        return self.worker()
+        """Returns a worker's end where its site trains alone: no optimizer of the root acts."""
+        return self.worker() if self.optimizer is None else FullAtWorker()
+
+    def check_workers(self, num_workers: int) -> None:
+        """Holds the choice against the number of workers of the tree.
+
+        Raises:
+            InputError: a round would wait for more; names the option, its value and what is allowed.
+        """
+        if self.quorum is not None and self.quorum.workers > num_workers:
+            raise InputError(
+                f"synchronization: workers of quorum is {self.quorum.workers}, allowed: at most the "
+                f"{num_workers} of all sites"
+            )
 
     def node(self) -> NodePolicy:
         """Returns the end of a site's aggregator."""
@@ -88,7 +122,7 @@ class Synchronization:
 
     def root(self) -> NodePolicy:
         """Returns the root's end."""
-        return Root(self.quorum, Nesterov(self.outer) if self.outer else None)
+        return Root(self.quorum, self.outer, self.optimizer)
 
 
 def synchronization(text: str) -> Synchronization:
@@ -97,5 +131,8 @@ def synchronization(text: str) -> Synchronization:
     Raises:
         InputError: it is not of the grammar, a name or value is not allowed, or two do not fit.
     """
-    technique, rules = read("synchronization", text, TECHNIQUES, RULES)
-    return Synchronization(technique=technique, **rules)
+    technique, rules = parse_with_rules(text, "synchronization", TECHNIQUES, RULES)
+    try:
+        return Synchronization(technique=technique, **rules)
+    except InputError as error:
+        raise InputError(f"synchronization {text!r}: {error}") from error

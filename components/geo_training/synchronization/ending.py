@@ -36,9 +36,9 @@ def stay_until_all_are_done(
     """Takes part in rounds, without values, until nobody brings any.
 
     Args:
-        plane: what joins the workers. asks: every kind of round that workers which have not ended may begin,
-        and the flight of the last values
-            of one's own in it, which is waited for like the others.
+        plane: what joins the workers.
+        asks: every kind of round that workers which have not ended may begin, and the flight of the last
+            values of one's own in it, which is waited for like the others.
         take: called with the result and the weight of each round in which somebody brought values, in order.
 
     Raises:

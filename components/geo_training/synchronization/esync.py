@@ -10,16 +10,16 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated
 
 import numpy as np
 
 from ..messages import Array
-from ..options import SYNCHRONIZATION, Number, Options, Whole, option
 from ..plane import Flight, Layout, Plane
+from ..spec import Interval, check
 from .base import Replica
 from .ending import Ask
-from .local_steps import LocalSteps
+from .local_steps import LocalSteps, Steps
 
 NUMBERS = "numbers"
 KEPT = 0.5
@@ -117,16 +117,21 @@ def _smooth(mean: float, measured: float) -> float:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ESync(Options):
-    """Averages weights over all sites; a fast site takes more steps meanwhile."""
+class ESync:
+    """Averages weights over all sites; a fast site takes more steps meanwhile.
 
-    what: ClassVar[str] = SYNCHRONIZATION
-    name: ClassVar[str] = "esync"
+    Raises:
+        InputError: a value that is not allowed; names the option, the value and what is.
+    """
 
-    steps: int = option(20, Whole(1, 1_000_000))
+    steps: Steps = 20
     """Steps of the slowest site between two rounds."""
-    cap: float = option(8.0, Number(1, 1000))
+    cap: Annotated[float, Interval(low=1, high=1000)] = 8.0
     """Most steps of any site, as a multiple of `steps`."""
+
+    def __post_init__(self) -> None:
+        """Checks the values."""
+        check(self)
 
     def local_steps(self, fragments: int) -> LocalSteps:
         """Returns the worker's end."""

@@ -1,23 +1,22 @@
 """Full synchronisation at both levels (FSA, HiPS of GeoMX): every worker of every site in every step.
 
 Each step's gradient is the mean over all samples of all workers, so training equals one process on the joined
-batch.
+batch. The optimizer acts on every worker alike, or at the root, whose state is then kept once.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated
 
 import numpy as np
 
 from ..messages import Array
-from ..options import SYNCHRONIZATION, Options
+from ..optimizers import OPTIMIZERS, OptimizerSpec
 from ..plane import Plane
-from .base import Replica, Update
+from ..spec import Nested, check
+from .base import GRADIENT, Replica, Update
 from .ending import Ask, stay_until_all_are_done
+from .served_worker import ServedWorker
 from .statistics import average_statistics
-
-GRADIENT = "gradient"
-"""Role of a gradient; a compression may lose some of it."""
 
 
 class FullAtWorker:
@@ -45,12 +44,20 @@ class FullAtWorker:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Fsa(Options):
-    """Averages the gradient over all workers of all sites in every step."""
+class Fsa:
+    """Averages the gradient over all workers of all sites in every step.
 
-    what: ClassVar[str] = SYNCHRONIZATION
-    name: ClassVar[str] = "fsa"
+    Raises:
+        InputError: a value that is not allowed; names the option, the value and what is.
+    """
 
-    def worker(self) -> FullAtWorker:
+    optimizer: Annotated[OptimizerSpec | None, Nested(OPTIMIZERS)] = None
+    """The root's, which acts on the mean gradient; None lets every worker's own act."""
+
+    def __post_init__(self) -> None:
+        """Checks the values."""
+        check(self)
+
+    def worker(self) -> FullAtWorker | ServedWorker:
         """Returns the worker's end."""
-        return FullAtWorker()
+        return FullAtWorker() if self.optimizer is None else ServedWorker(own_rounds=False)

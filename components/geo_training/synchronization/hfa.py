@@ -6,14 +6,13 @@ Means are weighted by samples. With K1 = K2 = 1 and plain SGD it equals full syn
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import ClassVar
 
-from ..options import SYNCHRONIZATION, Options, Whole, option
 from ..plane import Plane
+from ..spec import check
 from ..units import SITE
 from .base import Replica
 from .ending import Ask
-from .local_steps import DELTA, LocalSteps
+from .local_steps import DELTA, LocalSteps, Steps
 
 
 class Every:
@@ -53,16 +52,21 @@ class Every:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Hfa(Options):
-    """Averages weights, at the site and over all sites."""
+class Hfa:
+    """Averages weights, at the site and over all sites.
 
-    what: ClassVar[str] = SYNCHRONIZATION
-    name: ClassVar[str] = "hfa"
+    Raises:
+        InputError: a value that is not allowed; names the option, the value and what is.
+    """
 
-    k1: int = option(20, Whole(1, 1_000_000))
+    k1: Steps = 20
     """Steps between two averages at a site."""
-    k2: int = option(1, Whole(1, 1_000_000))
+    k2: Steps = 1
     """Every how many-th average is one over all sites."""
+
+    def __post_init__(self) -> None:
+        """Checks the values."""
+        check(self)
 
     def local_steps(self, fragments: int) -> LocalSteps:
         """Returns the worker's end."""

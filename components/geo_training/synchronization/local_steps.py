@@ -8,12 +8,13 @@ plan says; what becomes of the steps taken meanwhile, `damping`.
 
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Annotated, Protocol, TypeAlias
 
 import numpy as np
 
 from ..messages import Array
 from ..plane import Flight, Layout, Plane
+from ..spec import Interval
 from ..units import SITE
 from .base import Replica, Update
 from .ending import Ask, stay_until_all_are_done
@@ -21,6 +22,9 @@ from .statistics import STATISTICS, begin_statistics, end_statistics
 
 DELTA = "delta"
 """Role of a change of weights; a compression may lose some of it."""
+
+Steps: TypeAlias = Annotated[int, Interval(low=1, high=1_000_000)]
+"""How many steps lie between two synchronisations, as an option."""
 
 
 class Plan(Protocol):
@@ -60,9 +64,9 @@ class LocalSteps:
     """See `WorkerPolicy`.
 
     Args:
-        plan: when to synchronise. num_fragments: parts of the model that are synchronised at different times
-        (Douillard et al., *Streaming
-            DiLoCo*, 2025).
+        plan: when to synchronise.
+        num_fragments: parts of the model that are synchronised at different times (Douillard et al.,
+            *Streaming DiLoCo*, 2025).
         damping: None waits for each result; a number trains on while the result is under way, and then
             corrects the weights by this share of (mean change - own change), so that the steps taken
             meanwhile are kept.

@@ -7,24 +7,29 @@ fragments; Douillard et al., 2025). Of the family of overlapped local SGD (CoCoD
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated
 
-from ..options import SYNCHRONIZATION, Number, Options, Whole, option
+from ..spec import Interval, check
 from .hfa import Every
-from .local_steps import LocalSteps
+from .local_steps import LocalSteps, Steps
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class NbSync(Options):
-    """Averages weights over all sites without waiting."""
+class NbSync:
+    """Averages weights over all sites without waiting.
 
-    what: ClassVar[str] = SYNCHRONIZATION
-    name: ClassVar[str] = "nbsync"
+    Raises:
+        InputError: a value that is not allowed; names the option, the value and what is.
+    """
 
-    steps: int = option(20, Whole(1, 1_000_000))
+    steps: Steps = 20
     """Steps between two rounds; a round that takes longer is waited for."""
-    damping: float = option(1.0, Number(0, 1, without_low=True))
+    damping: Annotated[float, Interval(low=0, high=1, with_low=False)] = 1.0
     """Share of the correction that is applied."""
+
+    def __post_init__(self) -> None:
+        """Checks the values."""
+        check(self)
 
     def local_steps(self, fragments: int) -> LocalSteps:
         """Returns the worker's end."""

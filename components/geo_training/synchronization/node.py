@@ -1,40 +1,38 @@
 """What the nodes of the tree make of a round: who must be in it, and, at the root, what comes out of it."""
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol
+from typing import Annotated
+
+import numpy as np
 
 from ..messages import Array
-from ..options import SYNCHRONIZATION, Number, Options, Whole, option
+from ..optimizers import OptimizerSpec, build
 from ..reductions import Reduction
 from ..rounds import All, Quorum, Rule
-from ..units import OWN, TREE, RoundId, Unit
-from .fsa import GRADIENT
+from ..spec import Interval, check
+from ..units import OWN, RoundId, Unit
+from .base import GRADIENT, SERVED, WEIGHTS
 from .local_steps import DELTA
-from .outer import Nesterov
+from .served import ALL, Served
 from .statistics import STATISTICS
-
-WEIGHTS = "weights"
-"""Role of the first weights, which the first worker gives to all."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class QuorumOptions(Options):
-    """The root waits for some workers only, and for the others a little longer."""
+class QuorumOptions:
+    """The root waits for some workers only, and for the others a little longer.
 
-    what: ClassVar[str] = SYNCHRONIZATION
-    name: ClassVar[str] = "quorum"
+    Raises:
+        InputError: a value that is not allowed; names the option, the value and what is.
+    """
 
-    workers: int = option(1, Whole(1, 1_000_000))
+    workers: Annotated[int, Interval(low=1, high=1_000_000)] = 1
     """Workers that must be in a round; `all` of them is the rule without this one."""
-    grace_s: float = option(1.0, Number(0, 86400))
-    """Seconds from the first contribution in which others may still come; later ones are of the next round."""
+    grace_s: Annotated[float, Interval(low=0, high=86400)] = 1.0
+    """Seconds from the first contribution for others to come; a later one is in the next round."""
 
-
-class RootOptimizer(Protocol):
-    """Moves weights by gradients, at the root; `optimizers` has them."""
-
-    def update(self, key: str, weights: Array, gradient: Array, site: str | None) -> None:
-        """Changes `weights`, float32 [n], in place by the mean gradient, float32 [n]."""
+    def __post_init__(self) -> None:
+        """Checks the values."""
+        check(self)
 
 
 class Node:
@@ -61,15 +59,12 @@ class Root:
     def __init__(
         self,
         quorum: QuorumOptions | None = None,
-        outer: Nesterov | None = None,
-        optimizer: RootOptimizer | None = None,
+        outer: OptimizerSpec | None = None,
+        optimizer: OptimizerSpec | None = None,
     ) -> None:
         self._quorum = quorum
-        self._outer = outer
-        self._optimizer = optimizer
-        self._weights: dict[Unit, Array] = {}
-        self._first: dict[Unit, Array] = {}
-        self._sites_have: dict[tuple[str, Unit], Array] = {}
+        self._outer = None if outer is None else build(outer)
+        self._served = None if optimizer is None else Served(optimizer)
 
     def rule(self, round_id: RoundId) -> Rule:
         """See `NodePolicy`."""
@@ -79,31 +74,28 @@ class Root:
 
     def settle(self, round_id: RoundId, reduction: Reduction, total: Array, weight: float) -> Array:
         """See `NodePolicy`."""
-        result, role = reduction.settle(total, weight), _role(round_id)
+        result, role, tensor = reduction.settle(total, weight), _role(round_id), _tensor(round_id.unit)
         if self._outer is not None and role == DELTA:
-            return self._outer.move(round_id.unit, result)
-        if self._optimizer is not None:
-            tensor = _tensor(round_id.unit)
+            # How far the rule moves does not depend on where from; from zero, rate 1 gives the mean itself.
+            moved = np.zeros_like(result)
+            self._outer.update(f"{tensor.key}[{tensor.offset}]", moved, -result)
+            return moved
+        if self._served is not None:
             if role == WEIGHTS:
-                self._weights[tensor], self._first[tensor] = result.copy(), result
+                self._served.begin(tensor, result)
+            if role == SERVED:
+                return self._served.weights(tensor)
             if role == GRADIENT:
-                return self._step(self._optimizer, round_id, tensor, result if weight else None)
+                return self._served.step(tensor, result if weight else None, _site(round_id))
         return result
-
-    def _step(
-        self, optimizer: RootOptimizer, round_id: RoundId, tensor: Unit, gradient: Array | None
-    ) -> Array:
-        site = round_id.scope.removeprefix(OWN) if round_id.scope != TREE else ""
-        weights = self._weights[tensor]
-        before = self._sites_have.get((site, tensor), self._first[tensor])
-        if gradient is not None:
-            optimizer.update(f"{tensor.key}[{tensor.offset}]", weights, gradient, site or None)
-        self._sites_have[site, tensor] = weights.copy()
-        return weights - before
 
 
 def _role(round_id: RoundId) -> str:
     return round_id.unit.key.partition(" ")[0]
+
+
+def _site(round_id: RoundId) -> str:
+    return round_id.scope.removeprefix(OWN) if round_id.scope.startswith(OWN) else ALL
 
 
 def _tensor(unit: Unit) -> Unit:

@@ -89,7 +89,7 @@ class Listener(Protocol):
         """
 
     def close(self) -> None:
-        """Stops listening; connections that were accepted live on."""
+        """Stops listening and wakes who waits in `accept`; connections that were accepted live on."""
 
 
 class Transport(Protocol):

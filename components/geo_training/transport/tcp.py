@@ -111,6 +111,8 @@ class TcpListener:
 
     def close(self) -> None:
         """See `Listener`."""
+        with contextlib.suppress(OSError):  # nothing is to be woken where the system refuses
+            self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
 
 

@@ -109,8 +109,9 @@ def test_site_names_that_cannot_be_nodes_are_refused(names):
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"synchronization": "sometimes"}, "synchronization is 'sometimes', allowed: fsa"),
-        ({"compression": "zip"}, "compression is 'zip', allowed: bi_sparse, "),
+        ({"synchronization": "sometimes"}, "synchronization 'sometimes': name is 'sometimes', allowed: "),
+        ({"synchronization": "esync"}, "unequal numbers of steps, .*, allowed: fsa, mixed, hfa, nbsync"),
+        ({"compression": "zip"}, "compression 'zip': name is 'zip', allowed: bi_sparse, "),
         ({"topology": {"hub": 1}}, "topology has"),
         ({"round_timeout_s": 0}, "round_timeout_s 0: must be at least 1"),
         ({"epochs": 0}, "epochs 0: must be at least 1"),

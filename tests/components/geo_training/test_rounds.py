@@ -150,6 +150,16 @@ def test_a_quorum_waits_for_its_grace_and_carries_the_late_one_over():
     assert [c.value for c in events[-1].contributions] == [("a", 1), ("b", 1), ("c", 1), ("c", 0)]
 
 
+def test_who_is_far_behind_still_gets_every_result_under_a_quorum():
+    rounds = Rounds(lambda _round: Quorum(1))
+    for number in range(10):
+        rounds.offer(round_id(number), contribution("a", number), frozenset("ab"), 0.0)
+        rounds.settle(round_id(number), f"result {number}")
+    for number in range(10):
+        late = rounds.offer(round_id(number), contribution("b", number), frozenset("ab"), 1.0)
+        assert late == Repeated(f"result {number}")
+
+
 def test_a_round_that_waits_too_long_says_for_whom():
     clock = FakeClock()
     rounds = Rounds(lambda _round: All())

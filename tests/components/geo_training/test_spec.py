@@ -6,7 +6,15 @@ from typing import Annotated, Any
 
 import pytest
 from geokfp.components._files import InputError
-from geokfp.components.geo_training.spec import Interval, Nested, OneOf, check, parse, render
+from geokfp.components.geo_training.spec import (
+    Interval,
+    Nested,
+    OneOf,
+    check,
+    parse,
+    parse_with_rules,
+    render,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,6 +44,7 @@ LEAVES: Mapping[str, type[Any]] = {"leaf": Leaf, "empty": Empty}
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Tree:
     inner: Annotated[Leaf | Empty, Nested(LEAVES)] = field(default_factory=Empty)
+    other: Annotated[Leaf | Empty | None, Nested(LEAVES)] = None
     height: float = 1.0
 
     def __post_init__(self) -> None:
@@ -63,6 +72,7 @@ def read(text: str) -> Any:
         ('leaf(count=1, label="a, (b)=\\"c\\"")', Leaf(count=1, label='a, (b)="c"')),
         ("tree(inner=leaf(count=2), height=3)", Tree(inner=Leaf(count=2), height=3.0)),
         ("tree(inner=empty)", Tree()),
+        ("tree(other=leaf(count=2))", Tree(other=Leaf(count=2))),
     ],
 )
 def test_a_choice_is_read_and_written_back(text, value):
@@ -91,7 +101,11 @@ leaves = st.builds(
 )
 
 
-@given(st.builds(Tree, inner=leaves | st.builds(Empty), height=st.floats(allow_nan=False)))
+@given(
+    st.builds(
+        Tree, inner=leaves | st.builds(Empty), other=st.none() | leaves, height=st.floats(allow_nan=False)
+    )
+)
 def test_any_value_comes_back_and_its_text_is_stable(value):
     text = render(value, TABLE)
     assert read(text) == value
@@ -140,6 +154,47 @@ def test_what_is_wrong_is_one_line_with_what_is_allowed(text):
     assert str(caught.value).startswith(f"option {text!r}: ")
     assert WRONG[text] in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "chosen", "rules"),
+    [
+        ("empty", Empty(), {}),
+        ("leaf(count=1) + empty", Leaf(count=1), {"empty": Empty()}),
+        (" leaf( count=1,free=1e+3 )+tree(height=+2)+ empty() ", Leaf(count=1, free=1000.0),
+         {"tree": Tree(height=2.0), "empty": Empty()}),
+        ('leaf(count=1, label="a + b")+tree(inner=leaf(count=+2))', Leaf(count=1, label="a + b"),
+         {"tree": Tree(inner=Leaf(count=2))}),
+    ],
+)  # fmt: skip
+def test_rules_follow_a_choice_after_plus_signs(text, chosen, rules):
+    assert parse_with_rules(text, "option", TABLE, TABLE) == (chosen, rules)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("empty +", "a name is expected at column 8"),
+        ("+ empty", "a name is expected at column 1"),
+        ("empty, leaf", "'+' or the end is expected at column 6"),
+        ("empty + empty + empty", "rule empty is given twice, allowed: once"),
+        ("empty + tre", "rule is 'tre', allowed: empty, leaf, tree; nearest: tree"),
+        ("empty + leaf(count=10)", "count is 10, allowed: a whole number at least 0 and at most 9"),
+        ('empty + "leaf"', "a name is expected at column 9"),
+    ],
+)
+def test_what_is_wrong_with_a_rule_is_one_line_too(text, says):
+    with pytest.raises(InputError) as caught:
+        parse_with_rules(text, "option", TABLE, TABLE)
+    assert str(caught.value).startswith(f"option {text!r}: {says}")
+    assert len(str(caught.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize("value", [3, None, ["empty"]])
+def test_what_is_no_text_is_refused_by_name(value):
+    for reader in (read, lambda text: parse_with_rules(text, "option", TABLE, TABLE)):
+        with pytest.raises(InputError, match=r"^option is .*, allowed: text, as in name"):
+            reader(value)
 
 
 @given(st.text(alphabet='leaftrcount(=,)"\\ \n1.', max_size=30) | st.text(max_size=20))

@@ -1,82 +1,16 @@
 """The policies over a whole tree in memory: against short oracles, at neutral settings, and at the end."""
 
+import re
 import threading
 
 import numpy as np
 import pytest
 from geokfp.components._files import InputError
-from geokfp.components.geo_training.plane import Layout, Members, Plane
 from geokfp.components.geo_training.synchronization import synchronization
 from geokfp.components.geo_training.synchronization.esync import steps_of_sites
-from support.geo_tree import at_once, topology, tree
-from support.memory_transport import MemoryTransport
-
-COUNT = 6
-LAYOUT = Layout.of([("large", 4), ("other", 2)])
-RATE = np.float32(0.1)
-
-
-class Vector:
-    """A model that is one vector, with a measured value."""
-
-    def __init__(self, measured=0.0):
-        self.layout = LAYOUT
-        self.statistics_layout = Layout.of([("measured", 1)])
-        self._weights, self._measured = np.zeros(COUNT, np.float32), np.array([measured], np.float32)
-
-    def weights(self):
-        return self._weights.copy()
-
-    def set_weights(self, weights):
-        self._weights = np.array(weights, np.float32)
-
-    def statistics(self):
-        return self._measured.copy()
-
-    def set_statistics(self, statistics):
-        self._measured = np.array(statistics, np.float32)
-
-
-def gradient_of(weights, worker, step):
-    """Of a quadratic whose minimum depends on worker and step, so that who steps when matters."""
-    target = np.cos(np.arange(COUNT) + worker + step).astype(np.float32)
-    return (weights - target).astype(np.float32)
-
-
-def samples_of(worker):
-    return 1 + worker
-
-
-def train(text, steps, shape=None, pause=None):
-    """Trains one vector a worker by plain SGD; returns weights by step, of each worker, and the replicas."""
-    shape = shape or topology(2, 2)
-    replicas = {name: Vector(measured=float(i)) for i, name in enumerate(shape.workers)}
-    seen = {name: [] for name in shape.workers}
-
-    def work(name):
-        worker, replica = shape.workers.index(name), replicas[name]
-        plane, policy = Plane(whole.client(name), Members(workers=shape.workers, name=name)), chosen.worker()
-        first = plane.sum("weights", LAYOUT, replica.weights() if plane.index == 0 else None).wait()
-        replica.set_weights(first)
-
-        def update(mean):
-            replica.set_weights(replica.weights() - RATE * mean)
-
-        policy.begin(replica, plane, update)
-        for step in range(steps[worker] if isinstance(steps, list) else steps):
-            if pause is not None:
-                pause(name, step)
-            number = samples_of(worker)
-            policy.step(gradient_of(replica.weights(), worker, step) * np.float32(number), number)
-            seen[name].append(replica.weights())
-        policy.finish()
-        plane.close()
-
-    chosen = synchronization(text)
-    with tree(shape, MemoryTransport(), synchronization=text) as whole:
-        at_once(work, shape.workers)
-    assert not whole.errors
-    return seen, replicas
+from geokfp.components.geo_training.tree_job import TreeJob
+from support.geo_tree import topology
+from support.vector_training import COUNT, gradient_of, one_model, samples_of, train
 
 
 def oracle_hfa(steps, period, outer=None):
@@ -144,14 +78,15 @@ def test_nbsync_that_never_overlaps_a_step_is_hfa():
 @pytest.mark.parametrize("text", ["nbsync(steps=3, damping=0.5)", "nbsync(steps=2) + streamed(fragments=2)"])
 def test_nbsync_keeps_the_steps_taken_meanwhile_and_ends_with_one_model(text):
     _, replicas = train(text, 20)
-    weights = [replica.weights() for replica in replicas.values()]
-    assert all(np.array_equal(weights[0], other) for other in weights[1:])
     reference = train("fsa", 20)[1]
-    assert np.abs(weights[0] - next(iter(reference.values())).weights()).max() < 0.3
+    assert np.abs(one_model(replicas) - next(iter(reference.values())).weights()).max() < 0.3
 
 
 EVERY = [
     "fsa",
+    "fsa(optimizer=adam(rate=0.05))",
+    "mixed(optimizer=sgd(rate=0.1))",
+    "mixed",
     "hfa(k1=2)",
     "hfa(k1=2, k2=2)",
     "hfa(k1=3) + outer",
@@ -165,9 +100,7 @@ EVERY = [
 @pytest.mark.parametrize("text", EVERY)
 def test_workers_with_unequal_numbers_of_steps_end_together_with_one_model(text):
     _, replicas = train(text, [3, 9, 0, 14])
-    weights = [replica.weights() for replica in replicas.values()]
-    assert all(np.array_equal(weights[0], other) for other in weights[1:])
-    assert np.abs(weights[0]).max() > 0.01
+    assert np.abs(one_model(replicas)).max() > 0.01
 
 
 @pytest.mark.parametrize("text", [each for each in EVERY if not each.startswith("hfa(k1=3)")])
@@ -190,8 +123,7 @@ def test_a_quorum_does_not_wait_for_the_slow_site_whose_change_counts_later():
             assert held.wait(20), "the quick site waited for the slow one"
 
     seen, replicas = train("hfa(k1=2) + quorum(workers=1, grace_s=0)", 8, shape, pause)
-    one, two = (replica.weights() for replica in replicas.values())
-    np.testing.assert_array_equal(one, two)
+    one_model(replicas)
     assert len(seen["site-1/trainer-0"]) == 8
 
 
@@ -213,18 +145,44 @@ def test_esync_fills_the_time_of_the_slowest(seconds, steps, cap, expected):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("hfaa", r"synchronization is 'hfaa', allowed: .*\(nearest: hfa\)"),
-        ("hfa(k3=1)", r"synchronization hfa has the option 'k3', allowed: k1, k2"),
-        ("hfa(k1=0)", r"synchronization hfa\(k1=0\): allowed is a whole number from 1"),
-        ("hfa(k1=x)", r"synchronization hfa\(k1=x\): allowed is a whole number from 1"),
-        ("hfa + outr", r"has the rule 'outr', allowed: .*\(nearest: outer\)"),
-        ("hfa + outer + outer", "has the rule 'outer' twice, allowed: once"),
-        ("fsa + outer", "outer is for changes of weights, allowed with hfa, esync, nbsync"),
-        ("fsa + streamed", "streamed is for changes of weights"),
-        ("hfa(", "allowed: name"),
-        (3, "allowed: text"),
+        ("hfaa", "name is 'hfaa', allowed: .*; nearest: hfa"),
+        ("hfa(k3=1)", "option of hfa is 'k3', allowed: k1, k2"),
+        ("hfa(k1=0)", "k1 is 0, allowed: a whole number at least 1 and at most 1000000"),
+        ("hfa(k1=x)", "k1 is 'x', allowed: a whole number at least 1"),
+        ("hfa + outr", "rule is 'outr', allowed: .*; nearest: outer"),
+        ("hfa + outer + outer", "rule outer is given twice, allowed: once"),
+        ("fsa + outer", "rule outer is for changes of weights, .*allowed with: hfa, esync, nbsync"),
+        ("fsa + streamed", "rule streamed is for changes of weights"),
+        ("mixed + outer", "rule outer is for changes of weights"),
+        ("mixed + streamed", "rule streamed is for changes of weights"),
+        (
+            "mixed + quorum",
+            "rule quorum is for rounds of several sites, allowed with: fsa, hfa, esync, nbsync",
+        ),
+        ("mixed(optimizer=dcasgd(lambda=-1))", "optimizer: lambda is -1.0, allowed: a number at least 0"),
+        ("hfa(", "the name of an option is expected at column 5"),
+        ("hfa + outer(weight_decay=0.1)", "weight_decay of outer is 0.1, allowed: 0"),
+        ("fsa(optimizer=adma)", "optimizer: name is 'adma', allowed: .*; nearest: adam"),
+        ("fsa(optimizer=adam(rate=0))", "optimizer: rate is 0.0, allowed: a number above 0"),
+        ("hfa + quorum(grace_s=-1)", "grace_s is -1.0, allowed: a number at least 0 and at most 86400"),
     ],
 )
 def test_what_cannot_work_is_refused_by_name(text, says):
-    with pytest.raises(InputError, match=says):
+    with pytest.raises(InputError, match=f"^synchronization {re.escape(repr(text))}: .*{says}"):
         synchronization(text)
+
+
+def test_a_quorum_of_more_workers_than_there_are_is_refused_where_the_tree_is_known():
+    says = "^synchronization: workers of quorum is 5, allowed: at most the 4 of all sites"
+    with pytest.raises(InputError, match=says):
+        TreeJob(
+            run_id="run",
+            workers={"site-0": 2, "site-1": 2},
+            topology=topology(2, 2),
+            synchronization="hfa + quorum(workers=5)",
+        )
+
+
+def test_what_is_no_text_is_refused_by_name():
+    with pytest.raises(InputError, match=r"^synchronization is 3, allowed: text, as in name\(option=value"):
+        synchronization(3)

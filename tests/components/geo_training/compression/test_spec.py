@@ -15,7 +15,7 @@ from geokfp.components.geo_training.compression.zstd import ZstdOptions
 from geokfp.components.geo_training.config import GeoTrainingConfig
 
 NAMES = "bi_sparse, demo, fp16, mpq, none, quantized, top_k, two_bit"
-GRAMMAR = "allowed: name(option=value, ...), then + and a rule (by_size, zstd)"
+EXPECTED = "as in name(option=value, ...)"
 
 
 def test_a_name_alone_has_the_defaults():
@@ -26,7 +26,7 @@ def test_a_name_alone_has_the_defaults():
 
 
 @pytest.mark.parametrize(
-    "text", ["top_k(ratio=1e-2, bits=2)", " top_k ( bits = 2 ,ratio=.01 ) ", "top_k(ratio=0.01,bits=2,)"]
+    "text", ["top_k(ratio=1e-2, bits=2)", " top_k ( bits = 2 ,ratio=.01 ) ", "top_k(ratio=+1e-2,bits=2)"]
 )
 def test_options_come_in_any_order_and_with_any_space(text):
     assert parse(text).technique == TopK(ratio=0.01, bits=2)
@@ -48,44 +48,50 @@ def test_the_default_of_the_size_rule_is_a_thousand_values_but_where_it_makes_no
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("topk", f"compression is 'topk', allowed: {NAMES} (nearest: top_k)"),
-        ("zip", f"compression is 'zip', allowed: {NAMES}"),
-        ("zstd", f"compression is 'zstd', allowed: {NAMES}"),
-        ("top_k(ratoi=1)", "compression top_k has the option 'ratoi', allowed: bits, down, feedback, ratio"),
-        ("none(bits=2)", "compression none has the option 'bits', allowed: no option"),
-        ("top_k(ratio=2)", "compression top_k(ratio=2.0): allowed is a number above 0 to 1"),
-        ("top_k(ratio=0)", "compression top_k(ratio=0.0): allowed is a number above 0 to 1"),
-        ("top_k(ratio=nan)", "compression top_k(ratio=nan): allowed is a number above 0 to 1"),
-        ("top_k(ratio=much)", "compression top_k(ratio=much): allowed is a number above 0 to 1"),
-        ("top_k(bits=3)", "compression top_k(bits=3): allowed is one of 32, 16, 8, 4, 2"),
-        ("quantized(bits=2.0)", "compression quantized(bits=2.0): allowed is one of 8, 4, 2"),
-        ("quantized(chunk=7)", "compression quantized(chunk=7): allowed is a whole number from 8 to 65535"),
-        ("bi_sparse(down=up)", "compression bi_sparse(down=up): allowed is one of lossy, union, none"),
-        ("two_bit(threshold=-1)", "compression two_bit(threshold=-1.0): allowed is a number above 0"),
-        ("top_k(feedback=1.5)", "compression top_k(feedback=1.5): allowed is a number from 0 to 1"),
-        ("top_k(0.1)", "compression top_k(0.1): allowed is option=value"),
-        ("top_k(ratio=)", "compression top_k(ratio=): allowed is option=value"),
-        ("top_k(ratio=0.1, ratio=0.2)", "compression top_k has the option 'ratio' twice, allowed: once"),
-        ("top_k(ratio=0.1", f"compression is 'top_k(ratio=0.1', {GRAMMAR}"),
-        ("top_k zstd", f"compression is 'top_k zstd', {GRAMMAR}"),
-        (3, "compression is 3, allowed: text such as"),
-        ("", f"compression is '', {GRAMMAR}"),
-        ("top_k +", f"compression is 'top_k +', {GRAMMAR}"),
-        ("none+ztd", "compression 'none+ztd' has the rule 'ztd', allowed: by_size, zstd (nearest: zstd)"),
-        ("none+zstd+zstd", "compression 'none+zstd+zstd' has the rule 'zstd' twice, allowed: once"),
-        ("none + zstd(level=0)", "compression zstd(level=0): allowed is a whole number from 1 to 19"),
-        ("none + by_size(bound=-1)", "compression by_size(bound=-1): allowed is a whole number from 0"),
+        ("topk", f"name is 'topk', allowed: {NAMES}; nearest: top_k"),
+        ("zip", f"name is 'zip', allowed: {NAMES}"),
+        ("zstd", f"name is 'zstd', allowed: {NAMES}"),
+        ("top_k(ratoi=1)", "option of top_k is 'ratoi', allowed: bits, down, feedback, ratio; nearest: "),
+        ("none(bits=2)", "option of none is 'bits', allowed: none"),
+        ("top_k(ratio=2)", "ratio is 2.0, allowed: a number above 0 and at most 1"),
+        ("top_k(ratio=0)", "ratio is 0.0, allowed: a number above 0 and at most 1"),
+        ("top_k(ratio=nan)", "ratio is nan, allowed: a number above 0 and at most 1"),
+        ("top_k(ratio=much)", "ratio is 'much', allowed: a number above 0 and at most 1"),
+        ("top_k(bits=3)", "bits is 3, allowed: one of 32, 16, 8, 4, 2"),
+        ("quantized(bits=2.0)", "bits is '2.0', allowed: one of 8, 4, 2"),
+        ("quantized(chunk=7)", "chunk is 7, allowed: a whole number at least 8 and at most 65535"),
+        ("bi_sparse(down=up)", "down is 'up', allowed: one of lossy, union, none"),
+        ("two_bit(threshold=-1)", "threshold is -1.0, allowed: a number above 0"),
+        ("top_k(feedback=1.5)", "feedback is 1.5, allowed: a number at least 0 and at most 1"),
+        ("top_k(0.1)", f"'=' is expected at column 10, {EXPECTED}"),
+        ("top_k(ratio=)", f"a name or value is expected at column 13, {EXPECTED}"),
+        ("top_k(ratio=0.1, ratio=0.2)", "ratio is given twice, allowed: once"),
+        ("top_k(ratio=0.1", f"',' or ')' is expected at column 16, {EXPECTED}"),
+        ("top_k zstd", f"'+' or the end is expected at column 7, {EXPECTED}"),
+        ("", f"a name is expected at column 1, {EXPECTED}"),
+        ("top_k +", f"a name is expected at column 8, {EXPECTED}"),
+        ("none+ztd", "rule is 'ztd', allowed: by_size, zstd; nearest: zstd"),
+        ("none+zstd+zstd", "rule zstd is given twice, allowed: once"),
+        ("none + zstd(level=0)", "level is 0, allowed: a whole number at least 1 and at most 19"),
+        ("none + by_size(bound=-1)", "bound is -1, allowed: a whole number at least 0"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_answered_in_one_line_with_option_value_and_what_is_allowed(text, reason):
-    with pytest.raises(InputError, match=f"^{re.escape(reason)}") as caught:
+    with pytest.raises(InputError, match=f"^{re.escape(f'compression {text!r}: {reason}')}") as caught:
         GeoTrainingConfig(compression=text)
     assert "\n" not in str(caught.value)
 
 
+def test_what_is_no_text_is_refused_by_name():
+    with pytest.raises(InputError, match=r"^compression is 3, allowed: text, as in name\(option=value"):
+        GeoTrainingConfig(compression=3)
+
+
 def test_a_missing_library_names_the_extra_before_anything_starts(monkeypatch):
     monkeypatch.setattr("geokfp.components.geo_training.compression.zstd.find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"compression zstd: needs pyarrow, .*geokfp\[engine\]"):
+    with pytest.raises(
+        InputError, match=r"compression 'none \+ zstd': zstd needs pyarrow, .*geokfp\[engine\]"
+    ):
         GeoTrainingConfig(compression="none + zstd")
 
 

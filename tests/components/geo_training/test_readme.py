@@ -1,0 +1,90 @@
+"""What README.md says of synchronisation: the table is whole, and the scripts run."""
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import geokfp.components.geo_training
+import numpy as np
+import pytest
+from geokfp.components.geo_training.optimizers import OPTIMIZERS
+from geokfp.components.geo_training.synchronization import RULES, TECHNIQUES, synchronization
+from support.geo_scripts import run_script
+
+README = Path(geokfp.components.geo_training.__file__).with_name("README.md").read_text(encoding="utf-8")
+
+TORCH = """
+import os
+
+import numpy as np
+import torch
+
+torch.manual_seed(int(os.environ["INDEX"]))
+torch.set_num_threads(1)
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+batches = [(x, (x[:, 0] > 0).long()) for x in torch.randn(5, 8, 4)]
+{example}
+geo.finish()
+np.savez(os.environ["RESULT"], last=np.concatenate([p.detach().numpy().ravel() for p in model.parameters()]))
+"""
+
+GLUON = """
+import os
+
+import mxnet as mx
+import numpy as np
+from mxnet import autograd, gluon
+
+np.random.seed(int(os.environ["INDEX"]))
+net = gluon.nn.Dense(2, in_units=4)
+net.initialize()
+{example}
+loss_of = gluon.loss.SoftmaxCrossEntropyLoss()
+for _ in range(5):
+    x = np.random.normal(size=(8, 4)).astype("float32")
+    with autograd.record():
+        loss = loss_of(net(mx.nd.array(x)), mx.nd.array(x[:, 0] > 0))
+    loss.backward()
+    trainer.step(16)
+trainer._kvstore.close()
+last = [p.data().asnumpy().ravel() for p in net.collect_params().values()]
+np.savez(os.environ["RESULT"], last=np.concatenate(last))
+"""
+
+
+def example(word: str) -> str:
+    (found,) = [code for code in re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL) if word in code]
+    return found
+
+
+@pytest.mark.parametrize("choice", ["fsa", "mixed(optimizer=adam(rate=0.05))"])
+@pytest.mark.parametrize(("script", "word"), [(TORCH, "join("), (GLUON, "gluon.Trainer(")])
+def test_the_scripts_run_as_they_are_written(tmp_path, script, word, choice):
+    results = run_script(script.format(example=example(word)), tmp_path, synchronization=choice)
+    first, second = (one["last"] for one in results.values())
+    assert np.isfinite(first).all()
+    assert np.abs(first).max() > 0
+    np.testing.assert_array_equal(first, second)
+
+
+def test_every_technique_and_rule_is_listed_with_its_options_and_defaults():
+    listed = dict(re.findall(r"^\| `(\w+)(?:\(([^)`]*)\))?` \| .* \| .* \|$", README, flags=re.MULTILINE))
+    names = {kind: name for name, kind in OPTIMIZERS.items()}
+    for name, kind in {**TECHNIQUES, **RULES}.items():
+        made = kind()
+        values = {each.name: getattr(made, each.name) for each in fields(kind)}
+        shown = [
+            f"{key}={names.get(type(value), value)}" for key, value in values.items() if value is not None
+        ]
+        assert listed[name] == ", ".join(shown), name
+
+
+def test_what_it_gives_as_examples_can_be_chosen():
+    section = README.partition("## Synchronisation of the sites")[2].partition("\n## ")[0]
+    texts = re.findall(r"`((?:fsa|hfa|mixed)\([^`]*)`", section)
+    assert len(texts) > 4
+    for text in texts:
+        synchronization(text)
+    for name in OPTIMIZERS.keys() - {"outer"}:
+        assert f"`{name}`" in section

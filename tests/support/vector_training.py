@@ -1,0 +1,93 @@
+"""One vector a worker, trained by a policy over a tree in memory."""
+
+import numpy as np
+from geokfp.components.geo_training.plane import Layout, Members, Plane
+from geokfp.components.geo_training.synchronization import synchronization
+from support.geo_tree import at_once, topology, tree
+from support.memory_transport import MemoryTransport
+
+COUNT = 6
+LAYOUT = Layout.of([("large", 4), ("other", 2)])
+RATE = np.float32(0.1)
+
+
+class Vector:
+    """A model that is one vector, with a measured value."""
+
+    def __init__(self, measured=0.0):
+        self.layout = LAYOUT
+        self.statistics_layout = Layout.of([("measured", 1)])
+        self._weights, self._measured = np.zeros(COUNT, np.float32), np.array([measured], np.float32)
+
+    def weights(self):
+        return self._weights.copy()
+
+    def set_weights(self, weights):
+        self._weights = np.array(weights, np.float32)
+
+    def statistics(self):
+        return self._measured.copy()
+
+    def set_statistics(self, statistics):
+        self._measured = np.array(statistics, np.float32)
+
+
+def gradient_of(weights, worker, step):
+    """Of a quadratic whose minimum depends on worker and step, so that who steps when matters."""
+    target = np.cos(np.arange(COUNT) + worker + step).astype(np.float32)
+    return (weights - target).astype(np.float32)
+
+
+def samples_of(worker):
+    return 1 + worker
+
+
+def train(text, steps, shape=None, pause=None, *, after=None, compression="none"):
+    """Trains one vector a worker by plain SGD; returns weights by step, of each worker, and the replicas.
+
+    Args:
+        text: the synchronisation.
+        steps: of each worker, or of all.
+        shape: the tree; two sites of two workers if nothing else is said.
+        pause: called with a worker's name and step before each step.
+        after: called in the same way after it.
+        compression: between the sites.
+    """
+    shape = shape or topology(2, 2)
+    replicas = {name: Vector(measured=float(i)) for i, name in enumerate(shape.workers)}
+    seen = {name: [] for name in shape.workers}
+
+    def work(name):
+        worker, replica = shape.workers.index(name), replicas[name]
+        plane, policy = Plane(whole.client(name), Members(workers=shape.workers, name=name)), chosen.worker()
+        first = plane.sum("weights", LAYOUT, replica.weights() if plane.index == 0 else None).wait()
+        replica.set_weights(first)
+
+        def update(mean):
+            replica.set_weights(replica.weights() - RATE * mean)
+
+        policy.begin(replica, plane, update)
+        for step in range(steps[worker] if isinstance(steps, list) else steps):
+            if pause is not None:
+                pause(name, step)
+            number = samples_of(worker)
+            policy.step(gradient_of(replica.weights(), worker, step) * np.float32(number), number)
+            seen[name].append(replica.weights())
+            if after is not None:
+                after(name, step)
+        policy.finish()
+        plane.close()
+
+    chosen = synchronization(text)
+    with tree(shape, MemoryTransport(), synchronization=text, compression=compression) as whole:
+        at_once(work, shape.workers)
+    assert not whole.errors
+    return seen, replicas
+
+
+def one_model(replicas):
+    """Returns the weights of all replicas, which must be the same bits."""
+    first, *others = (replica.weights() for replica in replicas.values())
+    for other in others:
+        np.testing.assert_array_equal(other, first)
+    return first
