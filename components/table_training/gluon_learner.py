@@ -10,6 +10,7 @@ import numpy as np
 
 from ..geo_training.plane import SMALL, Layout, Plane
 from ..geo_training.synchronization import WorkerPolicy
+from ..geo_training.synchronization.base import WEIGHTS
 from ..ingest.graph import Array
 from .learner import Judged, Shapes, flat_outputs
 from .source import Built
@@ -74,7 +75,7 @@ class GluonLearner:
         self._replica = replica = _prepared(built, sample)
         self._update = _updater(built, replica)
         for role, layout, read, write in (
-            ("weights", replica.layout, replica.weights, replica.set_weights),
+            (WEIGHTS, replica.layout, replica.weights, replica.set_weights),
             ("buffers", replica.statistics_layout, replica.statistics, replica.set_statistics),
         ):
             if layout.count:
