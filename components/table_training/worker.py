@@ -1,5 +1,6 @@
 """One worker of `geo_train`: trains on its rows together with all others, and leaves what came of it."""
 
+import math
 import os
 import sys
 import threading
@@ -32,6 +33,10 @@ def main(arguments: list[str]) -> None:
 
     Args:
         arguments: the worker's name in the tree and the path of `table-job.json`.
+
+    Raises:
+        GeoError: a round waited too long, or a node was lost.
+        ArithmeticError: the training diverged.
     """
     threading.excepthook = end_process
     worker = _Worker(TableJob.read(Path(arguments[1])), arguments[0])
@@ -77,6 +82,10 @@ class _Worker:
     def judge_all(self) -> None:
         """Judges this worker's share of the site's rows, and adds to the sums over all sites."""
         judged, labels = self._judge(self._rows.judged)
+        if not np.isfinite(judged.outputs).all():
+            raise ArithmeticError(
+                "the trained model gives values that are not finite; a smaller learning rate may help"
+            )
         split = self._rows.split[self._rows.judged]
         by_task = totals.classification if self._job.source.num_classes else totals.regression
         metrics = by_task(judged, labels, split, self._plane.total)
@@ -99,6 +108,7 @@ class _Worker:
                 judged, labels = self._judge(self._rows.validation)
             row["val_loss"] = judged.loss / len(labels)
             row |= _quality(judged, labels, is_classification=bool(self._job.source.num_classes))
+        row = {name: value for name, value in row.items() if math.isfinite(value)}
         self._history.append(row)
         shown = "  ".join(f"{name} {row[name]:.4f}" for name in row if name not in ("epoch", "seconds"))
         progress(f"epoch {epoch}  {shown}  {row['seconds']:.2f} s")

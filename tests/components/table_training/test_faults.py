@@ -1,11 +1,12 @@
 """geo_train when one of its processes is killed, or the user's code fails in mid-training."""
 
+import numpy as np
 import pytest
 from geokfp.components._launch import ProcessFailed
 from geokfp.components.table_training.config import GeoTableConfig
 from geokfp.components.table_training.run import run
 from support.faults import JOB_ENDS_WITHIN_S, KillAtEpoch, wait_until
-from support.site_shards import outputs_in, sharded
+from support.site_shards import arrays, outputs_in, sharded
 
 PRINT_PROGRESS = "geokfp.components._launch.local.print_progress"
 
@@ -26,6 +27,14 @@ def test_a_killed_process_ends_the_step_with_its_name(shards, tmp_path, monkeypa
     wait_until(lambda: not kill.processes.alive(), "all processes to end", JOB_ENDS_WITHIN_S)
     assert not (tmp_path / "model").exists()
     assert (tmp_path / "model-work" / "logs" / f"{victim.replace('/', '.')}.log").is_file()
+
+
+def test_a_training_that_diverges_ends_the_step_with_what_may_help(tmp_path):
+    x = np.random.default_rng(0).normal(size=(80, 2)).astype(np.float32)
+    shards = sharded(tmp_path / "in", table=arrays(tmp_path, x, x.sum(axis=1)), task="regression")
+    config = GeoTableConfig(algorithm="mlp", hyperparameters={"learning_rate": 1e30}, epochs=3)
+    with pytest.raises(ProcessFailed, match=r"^site-\d/trainer-0: .*not finite; a smaller learning rate may"):
+        run(config, shards, outputs_in(tmp_path))
 
 
 def test_code_that_fails_in_mid_training_ends_the_step_with_its_words(shards, tmp_path):
