@@ -16,8 +16,8 @@ import mxnet as mx
 import numpy as np
 from mxnet.kvstore import KVStoreBase
 
-from .._files import InputError
 from .errors import UsageError
+from .geomx import check_compression
 from .messages import Array
 from .place import Place
 from .plane import SMALL, Layout
@@ -104,12 +104,12 @@ class GeoKfp(KVStoreBase):  # type: ignore[misc]
         self._updater = mx.optimizer.get_updater(optimizer)
 
     def set_gradient_compression(self, compression_params: Any) -> None:
-        """Refuses: a tree has one compression, which its job says.
+        """Holds what is asked for against the tree's own compression, which its job says, for all workers.
 
         Raises:
-            InputError: always.
+            InputError: they do not agree.
         """
-        raise InputError(f"compression_params {compression_params!r}: must be None; the tree's job says it")
+        check_compression(compression_params, self._place.compression)
 
     def init(self, key: Any, value: Any) -> None:
         """Names arrays of the model; all of them before the first push."""

@@ -27,11 +27,13 @@ class Place:
     Attributes:
         plane: what joins it to the other workers.
         policy: what is exchanged, and when; `begin` has not been called.
+        compression: how it travels between sites, as the tree's job says.
     """
 
-    def __init__(self, plane: Plane, policy: WorkerPolicy) -> None:
+    def __init__(self, plane: Plane, policy: WorkerPolicy, compression: str = "none") -> None:
         self.plane = plane
         self.policy = policy
+        self.compression = compression
         self._begun = self._failed = self._ended = False
         atexit.register(self.finish)
         self._note_failures()
@@ -53,7 +55,7 @@ class Place:
             raise InputError(f"{WORKER} {name!r}: must be one of {', '.join(job.topology.workers)}")
         client = dial(job, name, job.topology.site(name).name, TcpTransport())
         plane = Plane(client, Members(workers=job.topology.workers, name=name))
-        return cls(plane, synchronization(job.synchronization).worker())
+        return cls(plane, synchronization(job.synchronization).worker(), job.compression)
 
     def begin(self, begin: Callable[[], Any]) -> None:
         """Notes that the policy is begun by `begin`, so that `finish` ends it."""

@@ -88,6 +88,26 @@ store.close()
 np.savez(os.environ["RESULT"], begun=begun, last=np.concatenate([w.asnumpy().ravel() for w in weights]))
 """
 
+ASKS_FOR_COMPRESSION = """
+import os
+
+import mxnet as mx
+import numpy as np
+
+import geokfp.components.geo_training.mxnet_store
+from geokfp.components._files import InputError
+
+store = mx.kv.create("geokfp")
+store.set_gradient_compression({"type": "bsc", "threshold": 0.01})
+try:
+    store.set_gradient_compression({"type": "2bit", "threshold": 0.5})
+    said = ""
+except InputError as error:
+    said = str(error)
+store.close()
+np.savez(os.environ["RESULT"], said=np.array(said))
+"""
+
 
 def same(results, name):
     first, *others = (one[name] for one in results.values())
@@ -121,3 +141,9 @@ def test_a_script_that_pushes_and_pulls_follows_the_mean_gradient(tmp_path):
     for _ in range(3):
         expected = expected - 0.5 * np.mean([expected, expected - 2], axis=0)
     np.testing.assert_allclose(same(results, "last"), expected, rtol=1e-6)
+
+
+def test_a_script_may_ask_for_the_compression_that_its_tree_has_and_for_no_other(tmp_path):
+    results = run_script(ASKS_FOR_COMPRESSION, tmp_path, compression="bi_sparse(ratio=0.01) + zstd")
+    for one in results.values():
+        assert "the tree's compression is 'bi_sparse(ratio=0.01) + zstd'" in str(one["said"])

@@ -1,0 +1,105 @@
+"""What GeoMX's variables, stores and compressions become, and which are refused."""
+
+import pytest
+from geokfp.components._files import InputError
+from geokfp.components._launch import variables
+from geokfp.components.geo_training.geomx import (
+    K1,
+    K2,
+    LOWER_BOUND,
+    NOT_BUILT,
+    USE_HFA,
+    VARIABLES,
+    check_compression,
+    choices,
+)
+from geokfp.components.geo_training.tree_job import TreeJob
+from support.geo_tree import topology
+
+HFA = {USE_HFA: "1", K1: "20", K2: "10"}
+BOUND = {LOWER_BOUND: "1000"}
+BSC = {"type": "bsc", "threshold": 0.01}
+
+
+@pytest.mark.parametrize(
+    ("given", "store", "params", "synchronization", "compression"),
+    [
+        ({}, "dist_sync", None, "fsa", "none"),
+        ({}, "dist_device_sync", None, "fsa", "none"),
+        ({}, "dist_async", None, "mixed", "none"),
+        ({**HFA, "ENABLE_P3": "0"}, "dist_sync", None, "hfa(k1=20, k2=10)", "none"),
+        ({**HFA, USE_HFA: "True"}, "dist_sync", BSC, "hfa(k1=20, k2=10)", "bi_sparse(ratio=0.01)"),
+        ({USE_HFA: "1"}, "dist_sync", None, "hfa(k1=1, k2=1)", "none"),
+        ({**HFA, USE_HFA: "0"}, "dist_sync", None, "fsa", "none"),
+        (BOUND, "dist_sync", None, "fsa", "none"),
+        (BOUND, "dist_sync", BSC, "fsa", "bi_sparse(ratio=0.01) + by_size(bound=1000)"),
+        ({}, "dist_sync", {"type": "2bit"}, "fsa", "two_bit(threshold=0.5)"),
+        ({}, "dist_async", {"type": "2bit", "threshold": 2}, "mixed", "two_bit(threshold=2)"),
+    ],
+)  # fmt: skip
+def test_a_tree_can_be_made_of_them(given, store, params, synchronization, compression):
+    made = choices(given, store, params)
+    assert made == {"synchronization": synchronization, "compression": compression}
+    TreeJob(run_id="run", workers={"site-0": 1}, topology=topology(1, 1), **made)
+
+
+def test_they_are_read_from_the_environment(monkeypatch):
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    assert choices(variables(*VARIABLES))["synchronization"] == "fsa"
+    for name, value in HFA.items():
+        monkeypatch.setenv(name, value)
+    assert choices(variables(*VARIABLES))["synchronization"] == "hfa(k1=20, k2=10)"
+
+
+@pytest.mark.parametrize(
+    ("given", "store", "params", "says"),
+    [
+        ({}, "local", None, "kv.create 'local': allowed is one of dist_sync, "),
+        ({USE_HFA: "yes"}, "dist_sync", None, "MXNET_KVSTORE_USE_HFA is 'yes', allowed: 0, 1, "),
+        (HFA, "dist_async", None, "MXNET_KVSTORE_USE_HFA is '1' with kv.create 'dist_async', allowed: "),
+        ({**HFA, K2: "0"}, "dist_sync", None, "MXNET_KVSTORE_HFA_K2 is 0, allowed: a whole"),
+        ({**HFA, K1: "x"}, "dist_sync", None, "MXNET_KVSTORE_HFA_K1 is 'x', allowed: a whole"),
+        ({LOWER_BOUND: "-1"}, "dist_sync", BSC, "MXNET_KVSTORE_SIZE_LOWER_BOUND is -1, "),
+        ({}, "dist_sync", {"type": "fp8"}, "compression_params {'type': 'fp8'}, allowed: type bsc"),
+        ({}, "dist_sync", {**BSC, "bits": 2}, "compression_params {'type': 'bsc', "),
+        ({}, "dist_sync", {"type": "bsc", "threshold": "0.1) + zstd"}, "compression_params {'type': 'bsc', "),
+        ({}, "dist_sync", {"type": "bsc", "threshold": 3}, "compression 'bi_sparse(ratio=3)': ratio is "),
+        *(({name: "2"}, "dist_sync", None, f"{name} is '2': {what} is not built, allowed: 0")
+          for name, what in NOT_BUILT.items()),
+    ],
+)  # fmt: skip
+def test_what_means_nothing_here_is_refused_by_name(given, store, params, says):
+    with pytest.raises(InputError) as caught:
+        choices(given, store, params)
+    assert str(caught.value).startswith(says)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("params", "compression"),
+    [
+        (BSC, "bi_sparse(ratio=0.01)"),
+        (BSC, "bi_sparse(ratio=0.01, bits=4) + by_size(bound=5) + zstd"),
+        (BSC, "mpq"),
+        ({"type": "2bit"}, "two_bit"),
+    ],
+)
+def test_a_script_may_ask_for_what_its_tree_has(params, compression):
+    check_compression(params, compression)
+
+
+@pytest.mark.parametrize(
+    ("params", "compression"),
+    [
+        (BSC, "none"),
+        (BSC, "bi_sparse(ratio=0.1)"),
+        (BSC, "two_bit"),
+        ({"type": "2bit", "threshold": 1}, "two_bit"),
+    ],
+)
+def test_what_a_script_asks_for_otherwise_is_refused_with_both(params, compression):
+    with pytest.raises(
+        InputError, match=r"^compression_params \{.*\}: the tree's compression is .*, allowed: "
+    ):
+        check_compression(params, compression)
