@@ -17,6 +17,7 @@ from .errors import ProcessFailed
 from .log_reader import LAST_LINES
 
 NAME = "error.json"
+KILLED = "its process ended without a word, as one that was killed does (SIGKILL, out of memory)"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,17 +43,20 @@ class FailureRecord:
 def failure_recorded(step: str, *, beside: Path) -> Iterator[None]:
     """Writes `error.json` into the folder that holds `beside` when the block raises; the error goes on.
 
+    While the block runs the file says that the process was killed, for then nobody would write it.
+
     Args:
         step: name of the component.
         beside: one of the step's output paths.
     """
     path = Path(beside).parent / NAME
-    path.unlink(missing_ok=True)
+    _write(path, FailureRecord(step=step, replica="", cause=KILLED))
     try:
         yield
     except (Exception, KeyboardInterrupt, SystemExit) as error:
         _write(path, _record(step, error))
         raise
+    path.unlink(missing_ok=True)
 
 
 def read_failures(root: Path) -> list[FailureRecord]:

@@ -115,6 +115,12 @@ class TrainingConfig(LearningConfig):
     """Folder where the state after each epoch is kept, to go on from if the training is ended; on a volume
     that outlives the step's pod. Empty: beside the model."""
 
+    def __post_init__(self) -> None:
+        """Checks the values."""
+        LearningConfig.__post_init__(self)
+        is_path = "://" not in self.checkpoint_folder
+        _check("checkpoint_folder", self.checkpoint_folder, is_path, "the path of a folder, not a URI")
+
 
 def _check(option: str, value: object, is_allowed: bool, allowed: str) -> None:
     if not is_allowed:

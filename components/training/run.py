@@ -16,7 +16,7 @@ import numpy.typing as npt
 from .._files import InputError
 from .._launch import Job, free_ports, progress, run_job
 from ..partition.partitions import Partitions, SitePartitions, read_partitions
-from .checkpoint import forget, last_epoch, training_digest
+from .checkpoint import forget, last_epoch, training_digest, usable_folder
 from .config import TrainingConfig
 from .outcome import (
     Outcome,
@@ -83,7 +83,8 @@ def run(config: TrainingConfig, partitions: Path, outputs: Outputs) -> Result:
         check_shared_memory([site], config.num_samplers)
         source = model_source(config, parts, work)
         beside = outputs.model.with_name(f"{outputs.model.name}-checkpoints")
-        checkpoints = Path(config.checkpoint_folder or beside) / training_digest(config, source, partitions)
+        kept = usable_folder(Path(config.checkpoint_folder or beside))
+        checkpoints = kept / training_digest(config, source, partitions)
         _train(config, site, source, work, checkpoints)
         outcome = read_outcome(work, site=site.name, num_parts=site.num_parts, node_ids=site.node_ids())
         result = _write(config, parts, source, [outcome], work, outputs)
@@ -150,6 +151,8 @@ def _train(
     progress(f"{site.name}: {site.num_parts} trainers and {site.num_parts} DGL servers")
     if resume_epoch:
         progress(f"resumes after epoch {resume_epoch}, from the checkpoint in {checkpoints}")
+    elif any(checkpoints.parent.iterdir()):
+        progress(f"begins afresh: {checkpoints.parent} holds no whole checkpoint of these options and data")
     run_job(
         Job(
             name="train_gnn",

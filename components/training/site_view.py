@@ -5,6 +5,7 @@ Knows nothing of models and optimisers.
 
 import atexit
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -31,6 +32,8 @@ LABELS = "labels"
 MASKS = {"train": "train_mask", "validation": "validation_mask", "test": "test_mask"}
 SERVERS_TIMEOUT_S = 600.0
 """How long a trainer waits for the site's servers, which load their parts first."""
+SAMPLER_ENDS_S = 1.0
+"""How long after a broken connection a sampler that has died is looked for."""
 CACHE_BYTES = 128 << 20
 """Validation batches are kept between epochs when they take no more than this in a worker."""
 
@@ -66,14 +69,27 @@ def _watch_samplers() -> threading.Event:
 
     def watch() -> None:
         while not leaving.wait(1.0):
-            pool, _ = dist_context.get_sampler_pool()
-            codes = [process.exitcode for process in pool.process_list] if pool else []
-            ended = [code for code in codes if code is not None]
+            ended = _ended_samplers()
             if ended and not leaving.is_set():
                 fail(f"a sampler of it {describe(ended[0])}")
 
     threading.Thread(target=watch, name="sampler-watch", daemon=True).start()
     return leaving
+
+
+def _ended_samplers() -> list[int]:
+    pool, _ = dist_context.get_sampler_pool()
+    codes = [process.exitcode for process in pool.process_list] if pool else []
+    return [code for code in codes if code is not None]
+
+
+def _blame_sampler() -> None:
+    """Ends this trainer when a sampler of it has died, which may show just after its connections break."""
+    until = time.monotonic() + SAMPLER_ENDS_S
+    while time.monotonic() < until:
+        if ended := _ended_samplers():
+            fail(f"a sampler of it {describe(ended[0])}")
+        time.sleep(0.05)
 
 
 class SiteView:
@@ -144,8 +160,12 @@ class SiteView:
         begin_draws(seed)
         order = torch.Generator().manual_seed(seed)
         self._loader.data_idx = torch.randperm(self.num_train, generator=order)
-        for inputs, seeds, blocks in self._loader:
-            yield self._batch(inputs, seeds, blocks)
+        try:
+            for inputs, seeds, blocks in self._loader:
+                yield self._batch(inputs, seeds, blocks)
+        except (OSError, EOFError):
+            _blame_sampler()  # what a dead sampler leaves are broken connections
+            raise
 
     def validation_batches(self) -> Iterator[Batch]:
         """Yields this trainer's validation nodes with all their neighbours, in order."""

@@ -52,7 +52,7 @@ for step in range(5, 45, 5):
 """
 
 
-def toy(gain: float, size: int = 100_000, script: str = WORKER, **others) -> System:
+def toy(gain: float, size: int = 500_000, script: str = WORKER, **others) -> System:
     """A system that sends `size` bytes in five steps, and gains `gain` of accuracy a step."""
 
     def plan(setting: Setting) -> tuple[Process, ...]:
@@ -95,6 +95,7 @@ def benchmark(folder: Path, systems: dict[str, System]) -> tuple[int, dict]:
         systems=names,
         split="by_class",
         rate="8mbit",
+        learning_rates=(1e-3,),
         json=folder / "f.json",
         plot=folder / "f.svg",
     )
@@ -125,8 +126,8 @@ def test_systems_are_compared(tmp_path, capsys):
         assert all(isinstance(row[key], int | float) or name == CONTROL for key in NUMBERS)
     slow, fast = result["systems"]["mxnet"], result["systems"]["mxnet_p3"]
     assert (slow["steps_to_target"], fast["steps_to_target"]) == (35, 10)
-    assert fast["wan_bytes_counted_by_engine"] == 2 * 2 * 100_000
-    assert fast["wan_bytes"] == pytest.approx(400_000, rel=0.02)
+    assert fast["wan_bytes_counted_by_engine"] == 2 * 2 * 500_000
+    assert fast["wan_bytes"] == pytest.approx(2_000_000, rel=0.02)
     assert result["systems"][CONTROL]["seconds_to_target"] is None
     assert result["systems"][CONTROL]["final_accuracy"] == pytest.approx(0.4)
     assert result["speed_ups"]["mxnet_p3"] == pytest.approx(3.5, rel=0.3)
@@ -156,18 +157,9 @@ def test_a_system_that_fails_does_not_stop_the_others(tmp_path, capsys):
 def test_mxnet_trains_over_shaped_links(name, tmp_path, real_data):
     script = Path(__file__).with_name("wan.py")
     command = [sys.executable, script, "--data", real_data / "mnist_10k", "--systems", name]
-    command += [
-        "--rate",
-        "100mbit",
-        "--learning-rates",
-        "3e-3",
-        "--target",
-        "0.6",
-        "--json",
-        tmp_path / "f.json",
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600)
-    assert "a site alone reaches 0.6" in done.stdout
+    command += ["--rate", "100mbit", "--learning-rates", "3e-3"]
+    command += ["--target", "0.6", "--json", tmp_path / "f.json"]
+    subprocess.run(command, check=True, timeout=600)
     row = json.loads((tmp_path / "f.json").read_text())["systems"][name]
     assert row["final_accuracy"] >= 0.6
     gradients = 4 * row["steps_to_target"] * 178_762 * 4

@@ -25,6 +25,8 @@ def main(path: Path) -> None:
     if job.plugin:
         importlib.import_module(job.plugin)
     store = mx.kv.create(job.store)
+    if job.compression:
+        _separate(store)
     net = cnn.build(job.seed)
     trainer = mx.gluon.Trainer(
         net.collect_params(),
@@ -39,6 +41,16 @@ def main(path: Path) -> None:
     trainer._init_params()
     mx.nd.waitall()
     train(job, net, trainer, store)
+
+
+def _separate(store: Any) -> None:
+    """Has the trainer push, then pull: what does both at once refuses compression in MXNet 1.9.1."""
+
+    def push_and_pull(key: Any, value: Any, out: Any = None, priority: int = 0) -> None:
+        store.push(key, value, priority)
+        store.pull(key, value if out is None else out, priority)
+
+    store.pushpull = push_and_pull
 
 
 def train(job: GluonJob, net: Any, trainer: Any, store: Any) -> None:

@@ -1,6 +1,9 @@
 """`error.json`: why a step failed."""
 
 import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -63,3 +66,18 @@ def test_a_file_that_is_no_record_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "error.json").write_text(text)
     with pytest.raises(ArtifactError, match=r"error\.json: not a record of a failure"):
         read_failures(tmp_path)
+
+
+def test_a_process_that_is_killed_leaves_a_record_too(tmp_path):
+    code = (
+        "import os, signal, sys\n"
+        "from pathlib import Path\n"
+        "from geokfp.components._launch import failure_recorded\n"
+        "with failure_recorded('train_gnn', beside=Path(sys.argv[1])):\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, tmp_path / "model"], check=False)
+    assert done.returncode == -signal.SIGKILL
+    (record,) = read_failures(tmp_path)
+    assert record.step == "train_gnn"
+    assert "killed" in record.cause

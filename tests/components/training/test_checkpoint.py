@@ -1,12 +1,20 @@
 """Checkpoints: what is kept, what may go on from it, and that going on changes nothing."""
 
 import dataclasses
+import json
+import shutil
+from pathlib import Path
 
 import pytest
 import torch
-from geokfp.components._files import ArtifactError
+from geokfp.components._files import ArtifactError, InputError
 from geokfp.components._launch import ProcessFailed
-from geokfp.components.training.checkpoint import WorkerCheckpoints, last_epoch, training_digest
+from geokfp.components.training.checkpoint import (
+    WorkerCheckpoints,
+    last_epoch,
+    training_digest,
+    usable_folder,
+)
 from geokfp.components.training.config import TrainingConfig
 from geokfp.components.training.epochs import EpochRow
 from geokfp.components.training.exchange import LocalExchange
@@ -128,7 +136,7 @@ def timeless(row):
 
 @pytest.mark.parametrize("change", [{"epochs": 9}, {"seed": 1}, {"model_options": {"input_dropout": 0.1}}])
 def test_other_options_are_another_training(tmp_path, change):
-    (tmp_path / "manifest.json").write_text("{}", encoding="utf-8")
+    write_manifest(tmp_path)
     digest = training_digest(TrainingConfig(), SOURCE, tmp_path)
     assert training_digest(TrainingConfig(**change), SOURCE, tmp_path) != digest
     assert training_digest(TrainingConfig(timeout_s=5, num_samplers=2), SOURCE, tmp_path) == digest
@@ -138,15 +146,57 @@ def test_other_partitions_or_code_are_another_training(tmp_path):
     partitions, code = tmp_path / "partitions", tmp_path / "code"
     for folder in (partitions, code):
         folder.mkdir()
-    (partitions / "manifest.json").write_text("{}", encoding="utf-8")
+    write_manifest(partitions)
     (code / "own.py").write_text("one = 1\n", encoding="utf-8")
     source = dataclasses.replace(SOURCE, user_code=code)
     digests = {training_digest(TrainingConfig(), source, partitions)}
     (code / "own.py").write_text("one = 2\n", encoding="utf-8")
     digests.add(training_digest(TrainingConfig(), source, partitions))
-    (partitions / "manifest.json").write_text("{ }", encoding="utf-8")
+    write_manifest(partitions, rows="2")
     digests.add(training_digest(TrainingConfig(), source, partitions))
     assert len(digests) == 3
+
+
+def test_partitions_that_were_written_again_are_the_same(tmp_path):
+    graph = communities()
+    first, again = (partitioned(graph, tmp_path / name, num_parts=2) for name in ("first", "again"))
+    assert training_digest(TrainingConfig(), SOURCE, first) == training_digest(
+        TrainingConfig(), SOURCE, again
+    )
+
+
+def write_manifest(folder, rows="1"):
+    files = {"site-0/node_rows.npy": rows, "site-0/part-0/graph.dgl": str(folder)}
+    (folder / "manifest.json").write_text(json.dumps({"files": files}), encoding="utf-8")
+
+
+@pytest.mark.parametrize("spoil", ["altered", "cut", "of another epoch", "missing"])
+def test_an_epoch_that_is_spoiled_does_not_count(tmp_path, spoil):
+    worker, state = WorkerCheckpoints(tmp_path, 0, 0), trained_state()
+    worker.save(state)
+    state.history.append(EpochRow(3))
+    worker.save(state)
+    assert last_epoch(tmp_path, 1) == 3
+    folder = tmp_path / "epoch-3" / "worker-0"
+    written = (folder / "state.safetensors").read_bytes()
+    if spoil == "altered":
+        (folder / "state.safetensors").write_bytes(written[:-1] + bytes([written[-1] ^ 1]))
+    elif spoil == "cut":
+        (folder / "state.safetensors").write_bytes(written[:-1])
+    elif spoil == "missing":
+        (folder / "manifest.json").unlink()
+    else:
+        shutil.rmtree(folder)
+        shutil.copytree(tmp_path / "epoch-2" / "worker-0", folder)
+    assert last_epoch(tmp_path, 1) == 2
+
+
+@pytest.mark.parametrize("folder", ["s3://bucket/kept", "taken/kept"])
+def test_a_folder_that_cannot_be_used_is_refused_by_name(tmp_path, folder, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "taken").write_text("a file", encoding="utf-8")
+    with pytest.raises(InputError, match=r"^checkpoint_folder '.*kept': (must be|Not a directory; must be)"):
+        usable_folder(Path(TrainingConfig(checkpoint_folder=folder).checkpoint_folder))
 
 
 DIES_IN_EPOCH_3 = """
