@@ -4,7 +4,7 @@ Its folder::
 
     manifest.json          kind geokfp.trained_model, version 1: how to build it, rows, labels, metrics
     weights.safetensors    torch only: parameters and buffers
-    model-symbol.json      mxnet only: the exported graph
+    model-symbol.json      mxnet only: the exported graph, whose input is named `data`
     model-0000.params      mxnet only: its parameters
     history.json           one row a site and judged epoch
     user_code/             only when the model is the user's own and its code was given
