@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .ingest.component import ingest_graph
     from .partition.component import partition_graph
     from .shard.component import shard_table
+    from .table_training.component import geo_train
     from .training.component import train_gnn
 
 _STAGE_OF = {
@@ -21,10 +22,19 @@ _STAGE_OF = {
     "partition_graph": "partition",
     "train_gnn": "training",
     "geo_train_gnn": "geo_training",
+    "geo_train": "table_training",
     "export_model": "export",
 }
 
-__all__ = ["export_model", "geo_train_gnn", "ingest_graph", "partition_graph", "shard_table", "train_gnn"]
+__all__ = [
+    "export_model",
+    "geo_train",
+    "geo_train_gnn",
+    "ingest_graph",
+    "partition_graph",
+    "shard_table",
+    "train_gnn",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -58,7 +58,7 @@ def load_builder(entry_point: str, directory: Path | None) -> Callable[..., Any]
         raise InputError(f"entry_point {entry_point!r}: must be module:function")
     if directory is not None and str(directory) not in sys.path:
         sys.path.insert(0, str(directory))
-    with _raising_input_error(entry_point, directory):
+    with raising_input_error(entry_point, directory):
         module = importlib.import_module(module_name)
     if not hasattr(module, function):
         raise InputError(f"entry_point {entry_point!r}: {module_name} has no function {function!r}")
@@ -80,7 +80,7 @@ def build_user_model(
         InputError: the code cannot be imported, `build` raises, or its result is not an `nn.Module`.
     """
     builder = load_builder(entry_point, directory)
-    with _raising_input_error(entry_point, directory):
+    with raising_input_error(entry_point, directory):
         model = builder(num_features, num_classes, **options)
     if not isinstance(model, nn.Module):
         raise InputError(
@@ -90,7 +90,7 @@ def build_user_model(
 
 
 @contextmanager
-def _raising_input_error(entry_point: str, directory: Path | None) -> Iterator[None]:
+def raising_input_error(entry_point: str, directory: Path | None) -> Iterator[None]:
     """Makes one line, with file and line of the user's code, of whatever that code raises."""
     try:
         yield

@@ -23,11 +23,14 @@ CONFIGS = {
     "shard_table": ("shard", "ShardConfig"),
     "train_gnn": ("training", "TrainingConfig"),
     "geo_train_gnn": ("geo_training", "GeoTrainingConfig"),
+    "geo_train": ("table_training", "GeoTableConfig"),
     "export_model": ("export", "ExportConfig"),
 }
 NAMES = sorted(CONFIGS)
 URIS = {"ingest_graph": ("nodes", "edges"), "shard_table": ("table",)}
 """Options that name what a component reads, where no artifact does."""
+NEEDED: dict[str, dict[str, Any]] = {"geo_train": {"algorithm": "mlp"}}
+"""Options without which a component refuses to run."""
 
 
 def parameters(name: str) -> dict[str, Any]:
@@ -101,7 +104,7 @@ def test_a_wrong_option_and_a_wrong_input_are_recorded_and_nothing_else_is_left(
     inputs = getattr(components, name).component_spec.inputs
     absent = tmp_path / "absent"
     given: dict[str, Any] = {key: absent for key in inputs if inputs[key].type.startswith("system.")}
-    given |= {key: str(absent) for key in URIS.get(name, ())}
+    given |= {key: str(absent) for key in URIS.get(name, ())} | NEEDED.get(name, {})
     for wrong, named in (({"seed": -1}, "seed"), ({}, str(absent))):
         with pytest.raises(InputError):
             call(name, tmp_path / "step", **given, **wrong)

@@ -1,0 +1,101 @@
+"""The KFP declaration of the stage that trains over the rows of several sites."""
+
+from typing import Any
+
+from kfp import dsl
+
+from .._images import image
+
+
+@dsl.component(base_image=image("training"), install_kfp_package=False)
+def geo_train(
+    shards: dsl.Input[dsl.Dataset],
+    model: dsl.Output[dsl.Model],
+    predictions: dsl.Output[dsl.Dataset],
+    metrics: dsl.Output[dsl.Metrics],
+    classification: dsl.Output[dsl.ClassificationMetrics],
+    report: dsl.Output[dsl.HTML],
+    entry_point: str = "",
+    user_code: str = "",
+    algorithm: str = "",
+    hyperparameters: dict[str, Any] = {},
+    epochs: int = 20,
+    batch_size: int = 64,
+    num_workers: int = 1,
+    eval_every: int = 1,
+    topology: dict[str, Any] = {},
+    synchronization: str = "fsa",
+    compression: str = "none",
+    launcher: str = "local",
+    seed: int = 0,
+    round_timeout_s: int = 300,
+    timeout_s: int = 86400,
+) -> None:
+    """Trains one model over the rows of several sites, each of which keeps its own.
+
+    The model is the user's own, of torch or gluon, or a built-in algorithm; exactly one of entry_point and
+    algorithm is given. Each site's workers push to the site's aggregator, which pushes to the root.
+
+    Args:
+        shards: Rows of each site, written by shard_table.
+        model: The trained model.
+        predictions: Table of site, row, split, label, predicted and probability of every row.
+        metrics: Accuracies (for regression RMSE and R2), bytes between sites, seconds.
+        classification: Confusion matrix and ROC curve of the test rows; nothing for regression.
+        report: Curves of each site over time, bytes on each link and a table of classes.
+        entry_point: Your own model, module:function, called as build(feature_shape, num_classes,
+            **hyperparameters); returns model, loss and optimizer, of torch or gluon.
+        user_code: Folder or .py file (path or URI) with the module of entry_point; it is executed, so
+            trust it.
+        algorithm: A built-in model - "softmax_regression", "mlp" or "cnn".
+        hyperparameters: Further arguments of build - your own function's, or the algorithm's.
+        epochs: Passes of each worker over its training rows.
+        batch_size: Most rows that a worker takes in one step; an epoch's batches are of nearly equal size.
+        num_workers: Workers at each site; they share its training rows.
+        eval_every: Epochs between two judgements by each site's validation rows.
+        topology: Addresses, as {"root" - "host:port", "sites" - {name - {"listens" - "host:port"}}}; what is
+            missing is a free port of this machine.
+        synchronization: How the sites keep in step - "fsa" is every worker of every site in every step.
+        compression: How values travel between sites, both ways - "none" is dense FP32.
+        launcher: Where the processes run - "local" is all on this machine or in this pod.
+        seed: Seed of weights, order and draws.
+        round_timeout_s: Seconds that a round waits for its last worker before the training is ended as
+            failed.
+        timeout_s: Seconds after which the whole training is ended as failed.
+    """
+    from pathlib import Path
+
+    from geokfp.components._launch import failure_recorded
+
+    with failure_recorded("geo_train", beside=Path(model.path)):
+        from geokfp.components.table_training.config import GeoTableConfig
+        from geokfp.components.table_training.run import Outputs, run
+
+        config = GeoTableConfig(
+            entry_point=entry_point,
+            user_code=user_code,
+            algorithm=algorithm,
+            hyperparameters=hyperparameters,
+            epochs=epochs,
+            batch_size=batch_size,
+            num_workers=num_workers,
+            eval_every=eval_every,
+            topology=topology,
+            synchronization=synchronization,
+            compression=compression,
+            launcher=launcher,
+            seed=seed,
+            round_timeout_s=round_timeout_s,
+            timeout_s=timeout_s,
+        )
+        paths = Outputs(model=Path(model.path), predictions=Path(predictions.path), report=Path(report.path))
+        result = run(config, Path(shards.path), paths)
+        for name, value in result.metrics.items():
+            metrics.log_metric(name, value)
+        if result.classes is not None:
+            classes, curve = result.classes, result.classes.roc
+            classification.log_confusion_matrix(list(classes.names), classes.matrix.tolist())
+            if curve is not None:
+                classification.log_roc_curve(
+                    curve.false_positive_rate, curve.true_positive_rate, curve.threshold
+                )

@@ -1,0 +1,133 @@
+"""What the processes of one `geo_train` are given, and what they leave in the work folder.
+
+Drawing of the folder, for two sites of two workers each, when all have ended::
+
+    work/
+      user_code/               only with `user_code`: the user's code
+      source.json              how to build the model: what the trial is asked
+      trial.json               what the trial found
+      table-job.json           what every worker is given
+      tree.json                what every node of the tree is given, of that
+      weights/                 the files of the trained weights (the first worker)
+      totals.json              sums over the rows of all sites (the first worker)
+      site-0/
+        history-0.json         one row a judged epoch (the site's first worker)
+        outcome-0.npz ...      what the model says about the rows that each worker judged
+        links-0.json ...       bytes of each worker's links
+      site-1/
+      logs/                    what each process printed
+
+Knows nothing of how they run.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from .._files import new_file
+from ..geo_training.tree_job import TreeJob
+from ..shard.shards import ArrayType, SiteShard
+from .config import GeoTableConfig
+from .rows import steps_per_epoch
+from .source import ModelSource
+
+JOB = "table-job.json"
+TREE_JOB = "tree.json"
+WEIGHTS = "weights"
+TOTALS = "totals.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableJob:
+    """What every worker is given, through `table-job.json`."""
+
+    config: GeoTableConfig
+    """How to train."""
+    source: ModelSource
+    """How to build the model."""
+    work: Path
+    """The work folder."""
+    sites: tuple[SiteShard, ...]
+    """Where each site's rows lie; a worker opens those of its own site only."""
+    tree: TreeJob
+    """Who joins whom, and how; written to `tree.json` too, which is all that aggregators need."""
+
+    def write(self) -> Path:
+        """Writes `table-job.json` and returns its path."""
+        document = {
+            "config": asdict(self.config),
+            "source": source_to(self.source),
+            "work": str(self.work),
+            "sites": [{**asdict(site), "directory": str(site.directory)} for site in self.sites],
+            "tree": self.tree.to_dict(),
+        }
+        self.tree.write(self.tree_path)
+        path = self.work / JOB
+        write_json(path, document)
+        return path
+
+    @classmethod
+    def read(cls, path: Path) -> "TableJob":
+        """Reads what `write` wrote."""
+        document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return cls(
+            config=GeoTableConfig(**document["config"]),
+            source=source_from(document["source"]),
+            work=Path(document["work"]),
+            sites=tuple(_site(entry) for entry in document["sites"]),
+            tree=TreeJob.from_dict(document["tree"]),
+        )
+
+    @property
+    def tree_path(self) -> Path:
+        """Where the tree's job lies."""
+        return self.work / TREE_JOB
+
+    @property
+    def weights(self) -> Path:
+        """The folder of the trained weights."""
+        return self.work / WEIGHTS
+
+    @property
+    def num_steps(self) -> int:
+        """Steps of an epoch, the same at every worker."""
+        num_train = [site.num_train for site in self.sites]
+        return steps_per_epoch(num_train, self.config.num_workers, self.config.batch_size)
+
+    def site(self, name: str) -> SiteShard:
+        """Returns a site by name."""
+        return next(site for site in self.sites if site.name == name)
+
+    def folder(self, site: str) -> Path:
+        """Returns a site's folder in the work folder, named as in the shards: its name may hold anything."""
+        return self.work / self.site(site).directory.name
+
+
+def write_json(path: Path, document: Any) -> None:
+    """Writes a small file whole."""
+    with new_file(path) as temporary:
+        temporary.write_text(json.dumps(document, indent=1), encoding="utf-8")
+
+
+def source_to(source: ModelSource) -> dict[str, Any]:
+    """Returns the form that `source_from` reads."""
+    return {**asdict(source), "user_code": str(source.user_code) if source.user_code else ""}
+
+
+def source_from(document: Mapping[str, Any]) -> ModelSource:
+    """Reads what `source_to` gave."""
+    read = dict(document)
+    read["user_code"] = Path(read["user_code"]) if read["user_code"] else None
+    read["feature_shape"] = tuple(read["feature_shape"])
+    return ModelSource(**read)
+
+
+def _site(entry: Mapping[str, Any]) -> SiteShard:
+    read = dict(entry)
+    for name in ("feature_type", "label_type"):
+        read[name] = ArrayType(dtype=read[name]["dtype"], shape=tuple(read[name]["shape"]))
+    return SiteShard(
+        **{**read, "directory": Path(read["directory"]), "class_counts": tuple(read["class_counts"])}
+    )

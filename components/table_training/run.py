@@ -1,0 +1,226 @@
+"""What the component `geo_train` does.
+
+Tries the model, plans the workers of all sites and the tree that joins them, runs them, writes model,
+predictions and report.
+"""
+
+import json
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .._files import InputError
+from .._launch import Job, Replica, Role, free_ports, progress, run_job
+from ..geo_training.summary import Classes, Links
+from ..geo_training.topology import ROOT, Topology, read
+from ..geo_training.tree_job import TreeJob
+from ..shard.shards import Shards, read_shards
+from ..training.outcome import Outcome, confusion, judged_split, roc
+from ..training.user_code import fetch_user_code
+from ..training.work_folder import work_folder
+from .config import GeoTableConfig
+from .job import TOTALS, TableJob
+from .predictions import read_outcome, write_predictions
+from .source import MXNET, TORCH, ModelSource
+from .summary import write_report
+from .trained_model import write_trained_model
+from .trial import try_model
+
+NODE = "geokfp.components.geo_training.server:main"
+WORKER = "geokfp.components.table_training.worker:main"
+PRELOAD = {
+    TORCH: ("torch", "torch._dynamo", "geokfp.components.table_training.worker"),
+    MXNET: ("torch", "mxnet", "geokfp.components.table_training.worker"),
+}
+"""What nodes and workers share by being forked from a process that has imported it, by framework."""
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outputs:
+    """Where the step's artifacts go."""
+
+    model: Path
+    """Folder of the trained model."""
+    predictions: Path
+    """Folder of the predictions."""
+    report: Path
+    """The HTML report."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """What a training gave, for the component to log."""
+
+    metrics: dict[str, float]
+    """Finite values by name."""
+    classes: Classes | None
+    """How the rows were classified; None for regression."""
+
+
+def run(config: GeoTableConfig, shards: Path, outputs: Outputs) -> Result:
+    """Trains one model over all sites of a shards artifact.
+
+    Args:
+        config: what to train, and how the sites are joined.
+        shards: a shards artifact.
+        outputs: where to write.
+
+    Raises:
+        InputError: an input or option that is wrong, or a model that cannot be built or trained.
+        ProcessFailed: a process failed; `<model>-work/logs` keeps what all of them printed.
+    """
+    with work_folder(outputs.model) as work:
+        read_in = read_shards(shards)
+        _check_workers(config, read_in)
+        topology = _topology(config, read_in)
+        source = _source(config, read_in, work)
+        framework = try_model(source, work, timeout_s=float(config.timeout_s))
+        job = _plan(config, read_in, source, topology, work)
+        _train(job, framework)
+        return _write(job, framework, read_in, outputs)
+
+
+def _check_workers(config: GeoTableConfig, shards: Shards) -> None:
+    fewest = min(shards.sites, key=lambda site: site.num_train)
+    if fewest.num_train < config.num_workers:
+        raise InputError(
+            f"num_workers {config.num_workers}: must be at most {fewest.num_train}, the training rows of "
+            f"site {fewest.name!r}"
+        )
+
+
+def _topology(config: GeoTableConfig, shards: Shards) -> Topology:
+    workers = {site.name: config.num_workers for site in shards.sites}
+    return read(config.topology, workers, free_ports(len(workers) + 1))
+
+
+def _source(config: GeoTableConfig, shards: Shards, work: Path) -> ModelSource:
+    user_code = None
+    if config.user_code:
+        user_code = work.absolute() / "user_code"
+        fetch_user_code(config.user_code, user_code)
+    return ModelSource(
+        entry_point=config.entry_point,
+        algorithm=config.algorithm,
+        hyperparameters=config.build_arguments,
+        feature_shape=shards.feature_type.shape,
+        num_classes=shards.num_classes,
+        user_code=user_code,
+    )
+
+
+def _plan(
+    config: GeoTableConfig, shards: Shards, source: ModelSource, topology: Topology, work: Path
+) -> TableJob:
+    job = TableJob(
+        config=config,
+        source=source,
+        work=work,
+        sites=shards.sites,
+        tree=TreeJob(
+            run_id=uuid.uuid4().hex[:8],
+            workers={site.name: config.num_workers for site in shards.sites},
+            topology=topology,
+            synchronization=config.synchronization,
+            compression=config.compression,
+            round_timeout_s=float(config.round_timeout_s),
+        ),
+    )
+    for site in shards.sites:
+        job.folder(site.name).mkdir()
+    job.weights.mkdir()
+    return job
+
+
+def _train(job: TableJob, framework: str) -> None:
+    config, topology = job.config, job.tree.topology
+    job_path = str(job.write())
+    # Named by folder: a site's own name may hold anything.
+    folders = {ROOT: ROOT, **{site.name: job.folder(site.name).name for site in topology.sites}}
+    nodes = [
+        Replica(name=f"{folder}/aggregator", environment=ONE_THREAD, arguments=(name, str(job.tree_path)))
+        for name, folder in folders.items()
+    ]
+    workers = [
+        Replica(
+            name=f"{folders[site.name]}/trainer-{index}", environment=ONE_THREAD, arguments=(name, job_path)
+        )
+        for site in topology.sites
+        for index, name in enumerate(site.workers)
+    ]
+    roles = (
+        Role(name="aggregator", target=NODE, replicas=tuple(nodes), preload=PRELOAD[framework]),
+        Role(name="trainer", target=WORKER, replicas=tuple(workers), preload=PRELOAD[framework]),
+    )
+    progress(
+        f"{len(topology.sites)} sites, {len(workers)} workers of {framework}, joined by {len(nodes)} "
+        f"aggregators ({config.synchronization}, compression {config.compression})"
+    )
+    run_job(
+        Job(name="geo_train", roles=roles, deadline_s=float(config.timeout_s)), log_folder=job.work / "logs"
+    )
+
+
+def _write(job: TableJob, framework: str, shards: Shards, outputs: Outputs) -> Result:
+    config = job.config
+    outcomes = [
+        read_outcome(job.folder(site.name), site=site.name, num_workers=config.num_workers)
+        for site in shards.sites
+    ]
+    links = _links(job)
+    metrics: dict[str, float] = {
+        **json.loads((job.work / TOTALS).read_text(encoding="utf-8")),
+        "wan_bytes_sent": float(sum(links[site.name].sent_bytes for site in shards.sites)),
+        "wan_bytes_received": float(sum(links[site.name].received_bytes for site in shards.sites)),
+    }
+    history = _history(job)
+    schema = {
+        "framework": framework,
+        "feature_dtype": shards.feature_type.dtype,
+        "label_names": list(shards.label_names),
+        "feature_names": list(shards.feature_names),
+        "fingerprint": shards.fingerprint,
+    }
+    write_trained_model(
+        outputs.model,
+        source=job.source,
+        weights=job.weights,
+        schema=schema,
+        metrics=metrics,
+        history=history,
+    )
+    write_predictions(outputs.predictions, outcomes, shards.label_names)
+    classes = _classes(outcomes, shards)
+    facts = {"model": config.entry_point or config.algorithm, "framework": framework, "seed": config.seed}
+    write_report(outputs.report, {**facts, **metrics}, history=history, links=links, classes=classes)
+    shown = "  ".join(f"{name} {value:.4f}" for name, value in metrics.items() if "_bytes_" not in name)
+    progress(f"trained over {len(shards.sites)} sites: {shown}")
+    return Result(metrics=metrics, classes=classes)
+
+
+def _classes(outcomes: list[Outcome], shards: Shards) -> Classes | None:
+    if not shards.num_classes:
+        return None
+    split = judged_split(outcomes)
+    matrix = confusion(outcomes, shards.num_classes, split)
+    return Classes(matrix, shards.label_names, split, roc(outcomes, shards.num_classes, split))
+
+
+def _history(job: TableJob) -> list[dict[str, Any]]:
+    rows = []
+    for site in job.sites:
+        path = job.folder(site.name) / "history-0.json"
+        rows += [{"site": site.name, **row} for row in json.loads(path.read_text(encoding="utf-8"))]
+    return rows
+
+
+def _links(job: TableJob) -> dict[str, Links]:
+    found = {}
+    for site in job.sites:
+        for index in range(job.config.num_workers):
+            path = job.folder(site.name) / f"links-{index}.json"
+            document = json.loads(path.read_text(encoding="utf-8"))
+            found.update({name: Links(**counts) for name, counts in document.items()})
+    return found
