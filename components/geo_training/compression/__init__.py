@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..units import Unit
-from .base import Compressor
+from .base import Compressor, Technique
 from .decoding import decode
-from .per_unit import PerUnit
+from .per_unit import PerUnit, is_change
 from .spec import Spec, parse
 from .techniques import TECHNIQUES
 from .zstd import Zstandard
@@ -27,18 +27,19 @@ class Compression:
 
     def up(self) -> Compressor:
         """Returns what encodes towards the root, on one link; any thread may call it."""
-        return self._per_unit(self.spec.technique.towards_root)
+        return self._per_unit(lambda technique: technique.towards_root())
 
     def down(self) -> Compressor:
         """Returns what encodes towards the workers, once for all links of a node; any thread may call it."""
-        return self._per_unit(self.spec.technique.towards_workers)
+        return self._per_unit(lambda technique: technique.towards_workers())
 
-    def _per_unit(self, make: Callable[[], Compressor]) -> Compressor:
+    def _per_unit(self, make: Callable[[Technique], Compressor]) -> Compressor:
+        gradients, changes = self.spec.technique, self.spec.technique.for_changes()
         rule, zstd = self.spec.by_size or self.spec.technique.size_rule(), self.spec.zstd
 
         def choose(unit: Unit) -> Compressor:
             small = rule.small_unit(unit)
-            chosen = make() if small is None else small
+            chosen = make(changes if is_change(unit) else gradients) if small is None else small
             return chosen if zstd is None else Zstandard(chosen, zstd.level)
 
         return PerUnit(choose)

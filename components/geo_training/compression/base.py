@@ -45,5 +45,8 @@ class Technique(Protocol):
     def towards_workers(self) -> Compressor:
         """Returns what encodes one unit down all links of a node; called once a unit and node."""
 
+    def for_changes(self) -> "Technique":
+        """Returns what is used for changes of weights, which are no gradients: whose momentum is in them."""
+
     def size_rule(self) -> SizeRule:
         """Returns the rule where the user names none."""

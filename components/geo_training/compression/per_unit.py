@@ -8,9 +8,16 @@ from ..units import Unit
 from .base import Compressor
 from .dense import Dense
 
-LOSSY_ROLES = frozenset(("gradient", "delta"))
+CHANGE = "delta"
+"""Role of a change of weights."""
+LOSSY_ROLES = frozenset(("gradient", CHANGE))
 """A key's first word is its role. Only these may lose something; weights, counts and all other keys stay as
 they are."""
+
+
+def is_change(unit: Unit) -> bool:
+    """Tells whether a unit is a change of weights, not a gradient."""
+    return unit.key.partition(" ")[0] == CHANGE
 
 
 def may_lose(unit: Unit) -> bool:

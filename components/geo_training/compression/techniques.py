@@ -5,8 +5,8 @@ towards the workers the mean.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Annotated, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Annotated, Self, TypeAlias
 
 from ..spec import Interval, OneOf, check
 from .base import Compressor
@@ -39,6 +39,10 @@ class _Checked:
             InputError: a value that is not allowed; names the option, the value and what is.
         """
         check(self)
+
+    def for_changes(self) -> Self:
+        """See `Technique`."""
+        return self
 
 
 class _WithSizeRule(_Checked):
@@ -142,6 +146,10 @@ class BiSparseOptions(_WithSizeRule):
     """How the smallest value that is sent is found; by a sample fewer values may be sent, never more."""
     down: Annotated[str, OneOf((_LOSSY, _UNION, _NONE))] = _UNION
     """Way down: `union`, what is not zero; `lossy`, as many as up, with error feedback; `none`, dense."""
+
+    def for_changes(self) -> Self:
+        """See `Technique`; a change holds the local optimizer's momentum, and is not to gain it twice."""
+        return replace(self, momentum=0.0)
 
     def towards_root(self) -> Compressor:
         """See `Technique`."""

@@ -71,3 +71,15 @@ def test_a_unit_waits_for_no_other():
         assert not slow.done()
         go_on.set()
         assert slow.result(20.0).num_bytes == quick.num_bytes
+
+
+@pytest.mark.parametrize("text", ["bi_sparse(ratio=0.5)", "mpq(ratio=0.5, bound=0)"])
+def test_a_change_of_weights_gains_no_momentum(text):
+    """A constant change, half of it sent a round, comes whole in the end and no more of it."""
+    given = np.array([1.0, -2.0, 3.0, -4.0], np.float32)
+    sums = {}
+    for role in ("gradient", "delta"):
+        unit, up = Unit(f"{role} w", 0, 4), compression(f"{text} + by_size(bound=0)").up()
+        sums[role] = sum(decode(unit, up.encode(unit, given)) for _ in range(20))
+    assert np.abs(sums["delta"] - 20 * given).max() <= 2 * np.abs(given).max()
+    assert np.abs(sums["gradient"]).max() > 40 * np.abs(given).max()
