@@ -21,6 +21,7 @@ from geokfp.pipelines import _command_line
 from kfp import dsl
 from kfp.compiler import Compiler
 from support.bad_input import BAD, EDGES, NODES, Case, wrong_node
+from support.bad_usage import BAD_USAGE
 from support.graphs import communities, written
 from support.steps_in_process import run_in_process
 
@@ -129,11 +130,11 @@ def contents(folder: Path) -> dict[str, bytes]:
     }
 
 
-@pytest.mark.parametrize("name", BAD)
+@pytest.mark.parametrize("name", [*BAD, *BAD_USAGE])
 def test_it_is_one_line_and_nothing_is_written(
     run: Callable[..., tuple[int, str, str]], artifacts: Path, tmp_path: Path, name: str
 ) -> None:
-    case = BAD[name]
+    case = (BAD | BAD_USAGE)[name]
     for path in artifacts.iterdir() if case.pipeline in ("divide", "train", "geo", "export") else ():
         if path.is_dir():
             shutil.copytree(path, tmp_path / path.name)
