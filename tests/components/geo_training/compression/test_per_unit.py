@@ -82,4 +82,4 @@ def test_a_change_of_weights_gains_no_momentum(text):
         unit, up = Unit(f"{role} w", 0, 4), compression(f"{text} + by_size(bound=0)").up()
         sums[role] = sum(decode(unit, up.encode(unit, given)) for _ in range(20))
     assert np.abs(sums["delta"] - 20 * given).max() <= 2 * np.abs(given).max()
-    assert np.abs(sums["gradient"]).max() > 40 * np.abs(given).max()
+    assert np.abs(sums["gradient"]).max() > 1.2 * 20 * np.abs(given).max()
