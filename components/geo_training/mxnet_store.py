@@ -22,6 +22,7 @@ from .geomx import check_compression
 from .messages import Array
 from .place import Place
 from .plane import SMALL, Layout
+from .synchronization import ServedWorker
 from .synchronization.base import WEIGHTS
 from .topology import ROOT
 
@@ -68,6 +69,7 @@ class GeoKfp(KVStoreBase):  # type: ignore[misc]
         self._arrays: dict[Any, list[Any]] = {}
         self._tensors: _Tensors | None = None
         self._updater: Any = None
+        self._root_scale = np.float32(1)
         self._pushed: dict[Any, Array] = {}
         self._pulled: dict[Any, list[Any]] = {}
 
@@ -101,8 +103,10 @@ class GeoKfp(KVStoreBase):  # type: ignore[misc]
         return bool(capability.lower() == KVStoreBase.OPTIMIZER)
 
     def set_optimizer(self, optimizer: Any) -> None:
-        """Takes over the optimizer, which acts on this worker."""
+        """Takes over the optimizer, which acts on this worker; of one at the root it says the scale only."""
         self._updater = mx.optimizer.get_updater(optimizer)
+        if isinstance(self._policy, ServedWorker):
+            self._root_scale = np.float32(optimizer.rescale_grad * self.num_workers)
 
     def set_gradient_compression(self, compression_params: Any) -> None:
         """Holds what is asked for against the tree's own compression, which its job says, for all workers.
@@ -193,7 +197,7 @@ class GeoKfp(KVStoreBase):  # type: ignore[misc]
 
     def _step(self, tensors: _Tensors) -> None:
         gradient = np.concatenate([self._pushed[key] for key in tensors.keys])
-        self._policy.step(gradient, 1)
+        self._policy.step(gradient * self._root_scale, 1)
         self._pushed.clear()
         pulled, self._pulled = self._pulled, {}
         for key, arrays in pulled.items():

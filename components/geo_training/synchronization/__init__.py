@@ -20,8 +20,17 @@ from .hfa import Hfa
 from .mixed import Mixed
 from .nbsync import NbSync
 from .node import Node, QuorumOptions, Root
+from .served_worker import ServedWorker
 
-__all__ = ["NodePolicy", "Replica", "Synchronization", "Update", "WorkerPolicy", "synchronization"]
+__all__ = [
+    "NodePolicy",
+    "Replica",
+    "ServedWorker",
+    "Synchronization",
+    "Update",
+    "WorkerPolicy",
+    "synchronization",
+]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -4,7 +4,8 @@
     python -m wan_rig.gluon_worker JOB.json
 
 A store that is not MXNet's own is registered by importing `plugin`; it then offers `barrier()` and may offer
-`wan_bytes()`, the bytes that it counted on its site's wide-area links so far, both ways.
+`wan_bytes()`, the bytes that it counted on its site's wide-area links so far, both ways, and
+`agreed_weights()`, the weights that all sites last agreed on, by key: these are judged, not a site's own.
 """
 
 import importlib
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import mxnet as mx
+import numpy as np
 
 from . import cnn, mnist
 from .gluon_job import GluonJob
@@ -64,7 +66,7 @@ def train(job: GluonJob, net: Any, trainer: Any, store: Any) -> None:
     count = getattr(store, "wan_bytes", lambda: None)
     (getattr(store, "barrier", None) or store._barrier)()
     if recorder:
-        recorder.start(cnn.weights(net), count())
+        recorder.start(_judged(store, net, trainer), count())
     for step in range(1, job.steps + 1):
         batch = next(source)
         with mx.autograd.record():
@@ -74,7 +76,16 @@ def train(job: GluonJob, net: Any, trainer: Any, store: Any) -> None:
         if step % job.every == 0:
             mx.nd.waitall()  # all workers do, or some would run ahead of the snapshots
             if recorder:
-                recorder.save(step, cnn.weights(net), count())
+                recorder.save(step, _judged(store, net, trainer), count())
+
+
+def _judged(store: Any, net: Any, trainer: Any) -> Any:
+    """Returns the weights that count: what all sites last agreed on, where each trains by itself."""
+    if not hasattr(store, "agreed_weights"):
+        return cnn.weights(net)
+    by_key = store.agreed_weights()
+    key_of = {parameter.name: key for key, parameter in enumerate(trainer._params)}  # sorted by name
+    return np.concatenate([by_key[key_of[name]] for name in net.collect_params()])
 
 
 if __name__ == "__main__":

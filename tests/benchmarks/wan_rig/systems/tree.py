@@ -61,7 +61,7 @@ def _job(stack: _Stack, setting: Setting) -> TreeJob:
         run_id=uuid.uuid4().hex[:8],
         workers={name: workers for name, _, workers in sites},
         topology=topology,
-        synchronization=stack.synchronization,
+        synchronization=stack.synchronization.format(learning_rate=setting.learning_rate),
         compression=stack.compression,
     )
 
@@ -79,21 +79,20 @@ def _system(says: str, *, shaped: bool = True, **stack: object) -> System:
     return System(says=says, plan=partial(_plan, _Stack(**stack)), shaped=shaped)  # type: ignore[arg-type]
 
 
-_BEST = {
-    "synchronization": "hfa(k1=20) + outer(rate=1, momentum=0.5)",
-    "compression": "top_k(ratio=0.015, bits=2)",
-}
+_MIXED = "mixed(optimizer=adam(rate={learning_rate:g}))"
+_BEST = {"synchronization": "hfa(k1=20)", "compression": "quantized(bits=2) + zstd"}
 
 OURS = {
     "flat": _system(
         "full synchronisation, every worker at the root: isolates the framework", hierarchy=False
     ),
     "fsa": _system("full synchronisation over the tree (HiPS)"),
+    "mixed": _system("no site waits for another; Adam at the root", synchronization=_MIXED),
     "hfa": _system("20 local steps, then the mean of the weights", synchronization="hfa(k1=20)"),
     "esync": _system("local steps by measured times", synchronization="esync(steps=20)"),
     "nbsync": _system("20 local steps, not waiting for the mean", synchronization="nbsync(steps=20)"),
     "fp16": _system("full synchronisation in FP16", compression="fp16"),
-    "mpq": _system("full synchronisation, sparse where large, else FP16", compression="mpq"),
+    "mpq": _system("full synchronisation, sparse where large, else FP16", compression="mpq(bound=10000)"),
     "bisparse": _system("full synchronisation, 1 % both ways", compression="bi_sparse(ratio=0.01)"),
     "geomx": _system("GeoMX's stack: HiPS and 1 % both ways", compression="bi_sparse(ratio=0.01)"),
     "best": _system("the best of ours", **_BEST),
