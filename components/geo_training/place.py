@@ -54,7 +54,7 @@ class Place:
         if name not in job.topology.workers:
             raise InputError(f"{WORKER} {name!r}: must be one of {', '.join(job.topology.workers)}")
         client = dial(job, name, job.topology.site(name).name, TcpTransport())
-        plane = Plane(client, Members(workers=job.topology.workers, name=name))
+        plane = Plane(client, Members(workers=job.topology.workers, name=name), job.slices)
         return cls(plane, synchronization(job.synchronization).worker(), job.compression)
 
     def begin(self, begin: Callable[[], Any]) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from .._files import ArtifactError, new_file
 from .compression import compression
+from .scheduling import InOrder, Slices
 from .synchronization import synchronization
 from .topology import Topology, read
 
@@ -42,6 +43,11 @@ class TreeJob:
         """Checks the values."""
         synchronization(self.synchronization).check_workers(len(self.topology.workers))
         compression(self.compression)
+
+    @property
+    def slices(self) -> Slices:
+        """How large tensors are cut, the same on each worker."""
+        return InOrder(compression(self.compression).slice_bytes)
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the form that `from_dict` reads."""

@@ -97,7 +97,7 @@ class _Worker:
         chosen = synchronization(self._job.tree.synchronization)
         members = Members(workers=workers, name=self._name, scope=scope, wait_s=wait_s)
         policy = chosen.worker() if scope == TREE else chosen.worker_of_one_site()
-        return GeoExchange(Plane(self._client, members), policy)
+        return GeoExchange(Plane(self._client, members, self._job.tree.slices), policy)
 
     def _judge_all(self, own: nn.Module) -> float | None:
         """Has every site's model judged by all sites; returns the test accuracy of this site's, if any."""

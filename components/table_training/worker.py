@@ -53,7 +53,9 @@ class _Worker:
         shard = job.site(self._here.name)
         self._rows = WorkerRows(shard, self._number, self._here.num_workers)
         self._client = dial(job.tree, name, self._here.name, TcpTransport())
-        self._plane = Plane(self._client, Members(workers=job.tree.topology.workers, name=name))
+        self._plane = Plane(
+            self._client, Members(workers=job.tree.topology.workers, name=name), job.tree.slices
+        )
         seed_draws(self._config.seed)
         policy = synchronization(job.tree.synchronization).worker()
         sample, _ = self._rows.take(self._rows.train[:1])

@@ -25,6 +25,11 @@ class Compression:
 
     spec: Spec
 
+    @property
+    def slice_bytes(self) -> int:
+        """Bytes of the values that are best encoded at once."""
+        return self.spec.technique.slice_bytes
+
     def up(self) -> Compressor:
         """Returns what encodes towards the root, on one link; any thread may call it."""
         return self._per_unit(lambda technique: technique.towards_root())

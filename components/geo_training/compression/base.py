@@ -1,7 +1,7 @@
 """What a compressor is, and what a technique that the user names is. Knows nothing of links or rounds."""
 
 from collections.abc import Callable
-from typing import Protocol, TypeAlias
+from typing import ClassVar, Protocol, TypeAlias
 
 from ..messages import Array, Payload
 from ..units import Unit
@@ -37,7 +37,13 @@ class SizeRule(Protocol):
 
 
 class Technique(Protocol):
-    """What a user names in `compression`; its options are its fields."""
+    """What a user names in `compression`; its options are its fields.
+
+    Attributes:
+        slice_bytes: bytes of the values that are best encoded at once.
+    """
+
+    slice_bytes: ClassVar[int]
 
     def towards_root(self) -> Compressor:
         """Returns what encodes one unit up a link between sites; called once a unit and link."""

@@ -6,7 +6,7 @@ towards the workers the mean.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Self, TypeAlias
+from typing import Annotated, ClassVar, Self, TypeAlias
 
 from ..spec import Interval, OneOf, check
 from .base import Compressor
@@ -29,8 +29,15 @@ _LOSSY, _UNION, _NONE = "lossy", "union", "none"
 _EXACT, _SAMPLED = "exact", "sampled"
 
 
+OVERLAPPING_BYTES = 128 << 10
+"""A slice on the wire so small that on a slow link results come down while later slices still go up."""
+
+
 class _Checked:
     __slots__ = ()
+
+    slice_bytes: ClassVar[int] = 4 << 20
+    """What is sent of that is small in any case."""
 
     def __post_init__(self) -> None:
         """Checks the values.
@@ -57,6 +64,8 @@ class _WithSizeRule(_Checked):
 class NoCompression(_Checked):
     """All values as they are."""
 
+    slice_bytes: ClassVar[int] = OVERLAPPING_BYTES
+
     def towards_root(self) -> Compressor:
         """See `Technique`."""
         return Dense()
@@ -73,6 +82,8 @@ class NoCompression(_Checked):
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HalfPrecision(_Checked):
     """FP16 both ways."""
+
+    slice_bytes: ClassVar[int] = 2 * OVERLAPPING_BYTES
 
     feedback: _Decay = 0.0
     """Share of what was lost that is added to the next values; 0 for none."""

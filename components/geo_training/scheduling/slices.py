@@ -24,8 +24,7 @@ class Slices(Protocol):
 class InOrder:
     """Slices of at most `slice_bytes`, in the order of the values; a smaller key is one unit."""
 
-    slice_bytes: int = 128 << 10
-    """Small enough that on a slow link results come down while later slices still go up."""
+    slice_bytes: int = 4 << 20
 
     def cut(self, key: str, count: int, itemsize: int) -> Sequence[Unit]:
         """See `Slices`."""

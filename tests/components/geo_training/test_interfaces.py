@@ -13,6 +13,7 @@ from geokfp.components.geo_training.route import TreeRouter
 from geokfp.components.geo_training.scheduling import InOrder
 from geokfp.components.geo_training.synchronization import TECHNIQUES, synchronization
 from geokfp.components.geo_training.topology import ROOT, read
+from geokfp.components.geo_training.tree_job import TreeJob
 from geokfp.components.geo_training.units import SITE, TREE, RoundId, Unit
 from hypothesis import given
 from hypothesis import strategies as st
@@ -128,3 +129,17 @@ def test_a_wrong_option_is_refused_before_anything_starts(options, reason):
 
 def test_the_options_of_a_workers_loop_have_the_same_defaults_in_both_stages():
     assert GeoTrainingConfig().training == type(GeoTrainingConfig().training)()
+
+
+@pytest.mark.parametrize(
+    ("text", "counts"),
+    [
+        ("none", [32768] * 9 + [5088]),
+        ("fp16", [65536] * 4 + [37856]),
+        ("mpq", [300_000]),  # else no slice would be large enough to be sparse
+        ("top_k", [300_000]),
+    ],
+)
+def test_slices_are_as_large_as_suits_the_compression(text, counts):
+    job = TreeJob(run_id="a", workers=WORKERS, topology=read({}, WORKERS, (1, 2, 3)), compression=text)
+    assert [unit.count for unit in job.slices.cut("gradient w", 300_000, 4)] == counts
