@@ -93,7 +93,7 @@ ALONE: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "partition_graph": ({"graph": "ingest_graph/graph"}, {"num_parts": 2}),
     "train_gnn": ({"partitions": "partition_graph/partitions"}, {"epochs": 2}),
     "geo_train_gnn": ({"partitions": "partition_graph/partitions"}, {"epochs": 2}),
-    "export_model": ({"model": "train_gnn/model", "partitions": "partition_graph/partitions"}, {}),
+    "export_model": ({"model": "train_gnn/model", "data": "partition_graph/partitions"}, {}),
 }
 
 SLOW = {"train_gnn", "geo_train_gnn", "export_model"}
