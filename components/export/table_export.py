@@ -161,5 +161,9 @@ def _check_fit(trained: TrainedModel, shards: Shards) -> None:
     have = f"{shards.feature_type.dtype} {list(shards.feature_type.shape)}"
     if takes != have:
         raise InputError(f"model: takes rows of {takes}, the shards have {have}; they must be equal")
-    if trained.task != shards.task or trained.label_names != shards.label_names:
+    if trained.task != shards.task:
+        raise InputError(
+            f"model: is for {trained.task}, the shards are for {shards.task}; they must be equal"
+        )
+    if trained.label_names != shards.label_names:
         raise InputError("model: its classes are not those of the shards; they must be equal")
