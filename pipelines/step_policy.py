@@ -2,7 +2,8 @@
 
 Caching. KFP's key holds parameter values, names of artifacts and the command, never the content behind a URI:
 
-- reading tables is not cached: the same URI may hold other rows tomorrow;
+- reading tables, and dividing their rows among sites, is not cached: the same URI may hold other rows
+  tomorrow;
 - partitioning is cached: it gets the graph's `fingerprint` as a parameter, so the key does hold the content;
 - training and export are not cached: a user's own code and the machines' timing are in no key.
 

@@ -6,14 +6,19 @@ Drawing of the folder::
       manifest.json          kind geokfp.exported_model, version 1: checksums
       model_card.json        what the model is, its inputs and outputs, labels, metrics, files
       README.md              how to run it
-      weights.safetensors    parameters and buffers, float32
+      weights.safetensors    parameters and buffers       (torch)
+      model-symbol.json      the graph of a gluon block   (mxnet)
+      model-0000.params      its parameters               (mxnet)
       model.pt               TorchScript                  (when asked for, and the model has this form)
       model.onnx             ONNX                         (when asked for, and the model has this form)
       serving/               Triton repository, KServe YAML (when there is one of the two above)
       user_code/             the user's own model's code  (only of a user's model that came with its code)
 
-`model.pt` and `model.onnx` take `x` float32 [num_nodes, num_features] and `edge_index` int64 [2, num_edges]
-and give `logits` float32 [num_nodes, num_classes], without DGL. Knows nothing of how the files are written.
+`model.pt` and `model.onnx` of a GNN take `x` float32 [num_nodes, num_features] and `edge_index` int64
+[2, num_edges] and give `logits` float32 [num_nodes, num_classes], without DGL. Those of a model over rows
+take `x` [num_rows, ...], float32 or uint8 as the rows lay, and give `logits` float32 [num_rows, num_classes],
+or `values` float32 [num_rows, 1] for regression; the symbol takes `data` float32, bytes divided by 255.
+Knows nothing of how the files are written.
 """
 
 import json
@@ -29,6 +34,17 @@ VERSION = 1
 CARD = "model_card.json"
 README = "README.md"
 WEIGHTS = "weights.safetensors"
+SYMBOL, PARAMETERS = "model-symbol.json", "model-0000.params"
+FILES = {
+    "safetensors": WEIGHTS,
+    "symbol": SYMBOL,
+    "parameters": PARAMETERS,
+    "torchscript": "model.pt",
+    "onnx": "model.onnx",
+}
+"""What each kind of file is called."""
+WEIGHT_FILES = ("safetensors", "symbol", "parameters")
+"""Kinds that hold the weights and are always written, by framework; the others are formats."""
 USER_CODE = "user_code"
 CARD_KEYS = ("architecture", "data", "files", "inputs", "metrics", "not_exported", "outputs", "versions")
 """What a model card has at least."""
@@ -38,8 +54,8 @@ CARD_KEYS = ("architecture", "data", "files", "inputs", "metrics", "not_exported
 class ExportedModel:
     """An exported model as read from its folder."""
 
-    weights: Path
-    """The file of weights."""
+    weights: tuple[Path, ...]
+    """The files of weights: the safetensors, or symbol and parameters."""
     formats: Mapping[str, Path]
     """The file of each format that was written."""
     card: Mapping[str, Any]
@@ -47,8 +63,9 @@ class ExportedModel:
 
     @property
     def label_names(self) -> tuple[str, ...]:
-        """Name of each class, by column of the logits."""
-        return tuple(self.card["outputs"]["logits"]["columns"])
+        """Name of each class, by column of the logits; none for regression."""
+        (output,) = self.card["outputs"].values()
+        return tuple(output["columns"])
 
 
 def seal_exported_model(folder: Path, card: Mapping[str, Any]) -> None:
@@ -81,15 +98,16 @@ def read_exported_model(path: Path, *, verify: bool = True) -> ExportedModel:
     missing = [key for key in CARD_KEYS if key not in card] if isinstance(card, dict) else list(CARD_KEYS)
     if missing:
         raise ArtifactError(f"{file}: a model card has {missing[0]!r}")
-    listed = {WEIGHTS, *body["formats"].values()}
+    weights = [FILES[name] for name in WEIGHT_FILES if name in card["files"]]
+    listed = {*weights, *body["formats"].values()}
     if not listed <= body["files"].keys():
         raise ArtifactError(f"{path}: {sorted(listed - body['files'].keys())[0]} is not in its manifest")
     return ExportedModel(
-        weights=path / WEIGHTS,
+        weights=tuple(path / name for name in weights),
         formats={name: path / file for name, file in body["formats"].items()},
         card=card,
     )
 
 
 def _formats(card: Mapping[str, Any]) -> dict[str, str]:
-    return {name: entry["file"] for name, entry in card["files"].items() if name != "safetensors"}
+    return {name: entry["file"] for name, entry in card["files"].items() if name not in WEIGHT_FILES}

@@ -56,15 +56,16 @@ with torch.no_grad():
 ```
 """
 
-_SERVING = """
+SERVING = """
 ## On a model server
 
 `serving/triton` is a model repository of Triton: `tritonserver --model-repository=serving/triton`.
 `serving/kserve.yaml` is a KServe service over it; put in it where you copied the repository to. Inputs and
-outputs are those above; Triton calls those of TorchScript `x__0`, `edge_index__1` and `logits__0`.
+outputs are those above; Triton calls those of TorchScript {inputs} and {output}.
 """
+"""Needs `inputs` and `output`, the names of those of TorchScript."""
 
-_WEIGHTS = """
+WEIGHTS = """
 ## Weights alone
 
 ```python
@@ -88,12 +89,14 @@ def instructions(card: Mapping[str, Any]) -> str:
         "num_features": card["inputs"]["x"]["shape"][1],
         "num_classes": card["outputs"]["logits"]["shape"][1],
         "hops": card["neighbourhood_hops"],
+        "inputs": "`x__0`, `edge_index__1`",
+        "output": "`logits__0`",
     }
     pieces = [_HEAD]
     pieces += [_ONNX] if "onnx" in card["files"] else []
     pieces += [_TORCHSCRIPT] if "torchscript" in card["files"] else []
-    pieces += [_SERVING] if len(card["files"]) > 1 else []
-    pieces.append(_WEIGHTS)
+    pieces += [SERVING] if len(card["files"]) > 1 else []
+    pieces.append(WEIGHTS)
     text = "".join(piece.format(**values) for piece in pieces)
     for name, reason in card["not_exported"].items():
         text += f"\nThere is no {name} file: {reason}.\n"

@@ -1,4 +1,4 @@
-"""The model card: what a stranger needs to know to run the model and to judge it.
+"""The model card of a GNN: what a stranger needs to know to run the model and to judge it.
 
 Knows nothing of how the files were written or compared.
 """
@@ -52,7 +52,7 @@ def model_card(
         "neighbourhood_hops": neighbourhood_hops(trained),
         "metrics": dict(trained.metrics),
         "data": {"fingerprint": trained.fingerprint},
-        "files": {name: _file(path, agreement) for name, (path, agreement) in files.items()},
+        "files": {name: file_entry(path, agreement) for name, (path, agreement) in files.items()},
         "not_exported": dict(not_exported),
         "verification": {
             **checked,
@@ -89,11 +89,18 @@ def _inputs(trained: TrainedGnn) -> dict[str, Any]:
     }
 
 
-def _file(path: Path, agreement: Agreement) -> dict[str, Any]:
+def file_entry(path: Path, agreement: Agreement) -> dict[str, Any]:
+    """Returns what a card says of a file.
+
+    Args:
+        path: the file.
+        agreement: how it compares with the trained model.
+    """
+    labels = {} if agreement.same_labels is None else {"same_labels": agreement.same_labels}
     return {
         "file": path.name,
         "bytes": path.stat().st_size,
         "sha256": sha256(path),
         "max_abs_difference": agreement.largest,
-        "same_labels": agreement.same_labels,
+        **labels,
     }

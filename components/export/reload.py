@@ -1,11 +1,11 @@
-"""Runs exported files as a stranger would: in a fresh process, where DGL cannot be imported.
+"""Runs exported files as a stranger would: in a fresh process, where what trained them cannot be imported.
 
-Each function is the target of a process and is called with the model's file, a file of graphs and the file
-to write logits to. Imports nothing of this package but its progress lines.
+Each function is the target of a process and is called with the model's file, a file of batches and the file
+to write outputs to. Imports nothing of this package but its progress lines.
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,13 @@ import numpy.typing as npt
 
 from .._launch import progress
 
-Run = Callable[[npt.NDArray[np.float32], npt.NDArray[np.int64]], Any]
+Batch = Mapping[str, npt.NDArray[Any]]
+Run = Callable[[Batch], npt.NDArray[Any]]
 
 
 def run_torchscript(arguments: list[str]) -> None:
-    """Runs a TorchScript file, without DGL."""
-    _forbid("dgl")
+    """Runs a TorchScript file, without DGL and without MXNet."""
+    _forbid("dgl", "mxnet")
     import warnings
 
     warnings.simplefilter("ignore")
@@ -28,22 +29,39 @@ def run_torchscript(arguments: list[str]) -> None:
     torch.set_num_threads(1)
     script = torch.jit.load(arguments[0])  # type: ignore[no-untyped-call]
 
-    def run(x: npt.NDArray[np.float32], edge_index: npt.NDArray[np.int64]) -> Any:
+    def run(batch: Batch) -> Any:
         with torch.no_grad():
-            return script(torch.from_numpy(x), torch.from_numpy(edge_index)).numpy()
+            return script(*map(torch.from_numpy, batch.values())).numpy()
 
     _run_all(run, arguments)
 
 
 def run_onnx(arguments: list[str]) -> None:
-    """Runs an ONNX file by onnxruntime, without DGL and without torch."""
-    _forbid("dgl", "torch")
+    """Runs an ONNX file by onnxruntime, without DGL, torch and MXNet."""
+    _forbid("dgl", "torch", "mxnet")
     import onnxruntime
 
     session = onnxruntime.InferenceSession(arguments[0], providers=["CPUExecutionProvider"])
 
-    def run(x: npt.NDArray[np.float32], edge_index: npt.NDArray[np.int64]) -> Any:
-        return session.run(["logits"], {"x": x, "edge_index": edge_index})[0]
+    def run(batch: Batch) -> Any:
+        return session.run(None, dict(batch))[0]
+
+    _run_all(run, arguments)
+
+
+def run_symbol(arguments: list[str]) -> None:
+    """Runs a symbol of MXNet with the parameters beside it, without DGL, torch and the code of its block."""
+    _forbid("dgl", "torch")
+    import warnings
+
+    warnings.simplefilter("ignore")  # MXNet names what NumPy has deprecated when it is imported
+    import mxnet as mx
+
+    parameters = arguments[0].replace("-symbol.json", "-0000.params")
+    block = mx.gluon.SymbolBlock.imports(arguments[0], ["data"], parameters, ctx=mx.cpu())
+
+    def run(batch: Batch) -> Any:
+        return block(mx.nd.array(batch["data"])).asnumpy()
 
     _run_all(run, arguments)
 
@@ -57,10 +75,11 @@ def _forbid(*names: str) -> None:
 
 
 def _run_all(run: Run, arguments: list[str]) -> None:
-    model, graphs, logits = map(Path, arguments)
-    results = {}
-    with np.load(graphs, allow_pickle=False) as given:
-        for index in range(len(given.files) // 2):
-            results[f"logits-{index}"] = run(given[f"x-{index}"], given[f"edge_index-{index}"])
-    np.savez(logits, **results)
-    progress(f"ran {model.name} on {len(results)} graphs")
+    model, batches, outputs = map(Path, arguments)
+    inputs: dict[str, dict[str, npt.NDArray[Any]]] = {}
+    with np.load(batches, allow_pickle=False) as given:
+        for key in given.files:
+            index, _, name = key.partition("-")
+            inputs.setdefault(index, {})[name] = given[key]
+    np.savez(outputs, **{index: run(batch) for index, batch in inputs.items()})
+    progress(f"ran {model.name} on {len(inputs)} batches")

@@ -16,31 +16,27 @@ Knows nothing of how the model files were written.
 """
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from . import onnx, torchscript
+from .exported_model import FILES
 
 FOLDER = "serving"
-_FILES = {"onnx": onnx.FILE, "torchscript": torchscript.FILE}
 _BACKENDS = {"onnx": "onnxruntime", "torchscript": "pytorch"}
-# libtorch knows arguments and results by position, which Triton reads from their names.
-_NAMES = {
-    "onnx": ("x", "edge_index", "logits"),
-    "torchscript": ("x__0", "edge_index__1", "logits__0"),
-}
+_TYPES = {"float32": "TYPE_FP32", "int64": "TYPE_INT64", "uint8": "TYPE_UINT8"}
 
 _CONFIG = """name: "{name}"
 backend: "{backend}"
 max_batch_size: 0
 input [
-  {{ name: "{x}", data_type: TYPE_FP32, dims: [ -1, {num_features} ] }},
-  {{ name: "{edge_index}", data_type: TYPE_INT64, dims: [ 2, -1 ] }}
+{inputs}
 ]
 output [
-  {{ name: "{logits}", data_type: TYPE_FP32, dims: [ -1, {num_classes} ] }}
+{outputs}
 ]
 """
+_TENSOR = '  {{ name: "{name}", data_type: {type}, dims: [ {dims} ] }}'
 
 _KSERVE = """# Copy the folder triton/ to a store, put its URI below, then: kubectl apply -f kserve.yaml
 # Requests follow the Open Inference Protocol (v2), to the models {models}.
@@ -59,35 +55,38 @@ spec:
 """
 
 
-def write_serving(
-    folder: Path, formats: Sequence[str], *, name: str, num_features: int, num_classes: int
-) -> None:
+def write_serving(folder: Path, formats: Sequence[str], *, name: str, card: Mapping[str, Any]) -> None:
     """Writes the folder `serving`, when there is a format to serve.
 
     Args:
         folder: the exported model's folder, where the files of the formats lie.
         formats: among `onnx` and `torchscript`.
         name: the service's name, and the start of the models' names.
-        num_features: width of `x`.
-        num_classes: width of `logits`.
+        card: the model card, whose inputs and outputs are those of the files.
     """
     if not formats:
         return
     repository = folder / FOLDER / "triton"
     for kind in formats:
-        x, edge_index, logits = _NAMES[kind]
         version = repository / f"{name}-{kind}" / "1"
         version.mkdir(parents=True)
-        shutil.copyfile(folder / _FILES[kind], version / _FILES[kind])
+        shutil.copyfile(folder / FILES[kind], version / FILES[kind])
         text = _CONFIG.format(
             name=f"{name}-{kind}",
             backend=_BACKENDS[kind],
-            x=x,
-            edge_index=edge_index,
-            logits=logits,
-            num_features=num_features,
-            num_classes=num_classes,
+            inputs=_tensors(kind, card["inputs"]),
+            outputs=_tensors(kind, card["outputs"]),
         )
         (version.parent / "config.pbtxt").write_text(text, encoding="utf-8")
     models = ", ".join(f"{name}-{kind}" for kind in formats)
     (folder / FOLDER / "kserve.yaml").write_text(_KSERVE.format(name=name, models=models), encoding="utf-8")
+
+
+def _tensors(kind: str, tensors: Mapping[str, Mapping[str, Any]]) -> str:
+    lines = []
+    for index, (name, tensor) in enumerate(tensors.items()):
+        # libtorch knows arguments and results by position, which Triton reads from their names.
+        called = f"{name}__{index}" if kind == "torchscript" else name
+        dims = ", ".join("-1" if isinstance(size, str) else str(size) for size in tensor["shape"])
+        lines.append(_TENSOR.format(name=called, type=_TYPES[tensor["type"]], dims=dims))
+    return ",\n".join(lines)

@@ -7,32 +7,23 @@ import warnings
 from pathlib import Path
 
 import torch
-
-from .plain_form import PlainForm
-from .real_nodes import Case
-
-FILE = "model.pt"
+from torch import Tensor, nn
 
 
-def write_torchscript(form: PlainForm, example: Case, path: Path) -> None:
-    """Writes `forward(x, edge_index) -> logits` as TorchScript.
-
-    The built-in architectures are compiled from their source; a user's model is traced, since its source
-    may be what TorchScript does not read.
+def write_torchscript(module: nn.Module, example: tuple[Tensor, ...], path: Path, *, scripts: bool) -> None:
+    """Writes a module over plain tensors as TorchScript.
 
     Args:
-        form: the model over plain tensors.
-        example: a graph to trace on.
+        module: in evaluation mode.
+        example: arguments to trace on.
         path: the file to write.
+        scripts: compile the module's source; else it is traced, as a user's source may be what TorchScript
+            does not read.
     """
-    if form.module is None:
-        raise TypeError("a form with a module is needed")
     with warnings.catch_warnings():
         # torch announces successors that need a newer numpy than the pinned set allows.
         warnings.simplefilter("ignore")
-        if form.scripts:
-            script = torch.jit.script(form.module)
-        else:
-            arguments = (example.x, example.edge_index)
-            script = torch.jit.trace(form.module, arguments, check_trace=False)  # type: ignore[no-untyped-call]
+        script = (
+            torch.jit.script(module) if scripts else torch.jit.trace(module, example, check_trace=False)  # type: ignore[no-untyped-call]
+        )
         torch.jit.save(script, str(path))

@@ -1,29 +1,27 @@
-"""Loads again what was written and compares its logits with those of the trained model.
+"""Loads again what was written and compares its outputs with those of the trained model.
 
 Knows nothing of how the files were written.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .._launch import Job, Replica, Role, run_job
-from . import onnx, torchscript
-from .exported_model import WEIGHTS
-from .real_nodes import Case
 
-FILES = {"safetensors": WEIGHTS, "torchscript": torchscript.FILE, "onnx": onnx.FILE}
 _TARGETS = {
     "torchscript": "geokfp.components.export.reload:run_torchscript",
     "onnx": "geokfp.components.export.reload:run_onnx",
+    "symbol": "geokfp.components.export.reload:run_symbol",
 }
 
 
-class LogitsDiffer(RuntimeError):
-    """What was written does not give the logits of the trained model."""
+class OutputsDiffer(RuntimeError):
+    """What was written does not give the outputs of the trained model."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -31,9 +29,9 @@ class Agreement:
     """How an exported file compares with the trained model."""
 
     differences: npt.NDArray[np.float64]
-    """Absolute difference of every logit compared."""
-    same_labels: float
-    """Share of the nodes whose most likely class is the same."""
+    """Absolute difference of every output compared."""
+    same_labels: float | None
+    """Share of the nodes or rows whose most likely class is the same; None for regression."""
 
     @property
     def largest(self) -> float:
@@ -41,48 +39,54 @@ class Agreement:
         return float(self.differences.max(initial=0.0))
 
 
-def run_without_dgl(
-    folder: Path, formats: Sequence[str], cases: Sequence[Case], *, work: Path, timeout_s: float
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Run:
+    """A file to run in a process of its own."""
+
+    kind: str
+    """`torchscript`, `onnx` or `symbol`: how it is loaded."""
+    file: Path
+    """The file."""
+    batches: Sequence[Mapping[str, npt.NDArray[Any]]]
+    """Its inputs by name, in the order of its arguments."""
+
+
+def run_alone(
+    runs: Mapping[str, Run], *, work: Path, timeout_s: float
 ) -> dict[str, list[npt.NDArray[np.float32]]]:
-    """Runs the exported files, each in a process of its own that cannot import DGL.
+    """Runs files, each in a process of its own that cannot import what trained the model.
 
     Args:
-        folder: where the files lie.
-        formats: which of them.
-        cases: graphs to run them on.
+        runs: by name.
         work: a folder for what the processes are given and give.
         timeout_s: how long they may take.
 
     Returns:
-        By format, the logits of every case's seeds.
+        By name, the outputs of every batch.
 
     Raises:
         ProcessFailed: a file could not be loaded or run, or took too long.
     """
-    if not formats:
+    if not runs:
         return {}
-    graphs = work / "graphs.npz"
-    arrays = {f"x-{index}": case.x.numpy() for index, case in enumerate(cases)}
-    arrays |= {f"edge_index-{index}": case.edge_index.numpy() for index, case in enumerate(cases)}
-    np.savez(graphs, **arrays)
-    results = {name: work / f"{name}.npz" for name in formats}
-    roles = tuple(
-        Role(
-            name=name,
-            target=_TARGETS[name],
-            replicas=(
-                Replica(name=name, arguments=(str(folder / FILES[name]), str(graphs), str(results[name]))),
-            ),
+    roles = []
+    for name, run in runs.items():
+        given = work / f"{name}-given.npz"
+        np.savez(
+            given,
+            **{f"{i}-{key}": array for i, each in enumerate(run.batches) for key, array in each.items()},
         )
-        for name in formats
-    )
-    run_job(Job(name="export_model", roles=roles, deadline_s=timeout_s), log_folder=work / "logs")
-    return {name: _read(path, cases) for name, path in results.items()}
+        arguments = (str(run.file), str(given), str(work / f"{name}.npz"))
+        roles.append(
+            Role(name=name, target=_TARGETS[run.kind], replicas=(Replica(name=name, arguments=arguments),))
+        )
+    run_job(Job(name="export_model", roles=tuple(roles), deadline_s=timeout_s), log_folder=work / "logs")
+    return {name: _read(work / f"{name}.npz", len(run.batches)) for name, run in runs.items()}
 
 
-def _read(path: Path, cases: Sequence[Case]) -> list[npt.NDArray[np.float32]]:
+def _read(path: Path, num_batches: int) -> list[npt.NDArray[np.float32]]:
     with np.load(path, allow_pickle=False) as given:
-        return [given[f"logits-{index}"][case.seeds.numpy()] for index, case in enumerate(cases)]
+        return [given[str(index)] for index in range(num_batches)]
 
 
 def compare(
@@ -91,31 +95,37 @@ def compare(
     wanted: Sequence[npt.NDArray[np.float32]],
     *,
     tolerance: float,
+    units: str,
+    labelled: bool = True,
 ) -> Agreement:
-    """Compares logits [nodes, num_classes] of each case with those of the trained model.
+    """Compares outputs [n, k] of each batch with those of the trained model.
 
     Args:
-        file: what gave the logits, for the message.
-        found: its logits.
+        file: what gave the outputs, for the message.
+        found: its outputs.
         wanted: those of the trained model.
         tolerance: largest difference that passes.
+        units: what the outputs are of, `nodes` or `rows`, for the message.
+        labelled: whether the largest output of n is a class.
 
     Raises:
-        LogitsDiffer: a logit differs by more or is no number, or the shapes differ.
+        OutputsDiffer: an output differs by more or is no number, or the shapes differ.
     """
     for one, other in zip(found, wanted, strict=True):
         if one.shape != other.shape:
-            raise LogitsDiffer(f"{file}: gives logits of shape {one.shape}, the trained model {other.shape}")
+            raise OutputsDiffer(
+                f"{file}: gives outputs of shape {one.shape}, the trained model {other.shape}"
+            )
     one, other = np.concatenate(found), np.concatenate(wanted)
     difference = np.abs(one.astype(np.float64) - other.astype(np.float64))
     difference[one == other] = 0.0  # infinities of one sign
     if np.isnan(difference).any():
-        raise LogitsDiffer(f"{file}: some logits are no numbers")
-    same = float((one.argmax(1) == other.argmax(1)).mean())
+        raise OutputsDiffer(f"{file}: some outputs are no numbers")
+    same = float((one.argmax(1) == other.argmax(1)).mean()) if labelled else None
     agreement = Agreement(differences=difference.ravel(), same_labels=same)
     if agreement.largest > tolerance:
-        raise LogitsDiffer(
-            f"{file}: logits differ by up to {agreement.largest:.3g} from the trained model on "
-            f"{len(one)} real nodes; the tolerance is {tolerance:g}"
+        raise OutputsDiffer(
+            f"{file}: outputs differ by up to {agreement.largest:.3g} from the trained model on "
+            f"{len(one)} real {units}; the tolerance is {tolerance:g}"
         )
     return agreement

@@ -144,7 +144,7 @@ def make_single_site(*, retries: int = 1, timeout_s: int = 24 * HOUR_S) -> Any:
         EXPORT.apply(
             export_model(
                 model=train.outputs["model"],
-                partitions=partition.outputs["partitions"],
+                data=partition.outputs["partitions"],
                 formats=export_formats,
             ),
             "Export model",

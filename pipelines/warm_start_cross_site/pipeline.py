@@ -94,8 +94,8 @@ def make_warm_start_cross_site(*, retries: int = 1, timeout_s: int = 24 * HOUR_S
             weight_decay: L2 penalty of Adam.
             num_samplers: Processes per worker that sample ahead; 0: the worker samples.
             topology: Addresses of root and sites; what is missing is a free port of the machine.
-            synchronization: How the sites keep in step; fsa is every worker of every site in every step.
-            compression: How values travel between sites; none is dense FP32.
+            synchronization: How the sites keep in step, such as fsa (all in every step) or hfa(k1=20).
+            compression: How values travel between sites, such as none, fp16 or top_k(ratio=0.01).
             compare_alone: Also train each site alone, to show what the others add.
             entry_point: module:function that builds your own model, in place of architecture.
             user_code: Folder or .py file (path or URI) with that module; it is executed, so trust it.
@@ -186,7 +186,7 @@ def make_warm_start_cross_site(*, retries: int = 1, timeout_s: int = 24 * HOUR_S
         EXPORT.apply(
             export_model(
                 model=train.outputs["model"],
-                partitions=partition.outputs["partitions"],
+                data=partition.outputs["partitions"],
                 formats=export_formats,
             ),
             "Export model",

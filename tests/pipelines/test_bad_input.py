@@ -61,7 +61,7 @@ def geo(partitions: str, trained: str, topology: dict[str, Any] = {}):  # noqa: 
 def export(model: str, partitions: str):
     gnn = dsl.importer(artifact_uri=model, artifact_class=dsl.Model).output
     parts = dsl.importer(artifact_uri=partitions, artifact_class=dsl.Dataset).output
-    export_model(model=gnn, partitions=parts)
+    export_model(model=gnn, data=parts)
 
 
 @pytest.fixture(scope="module")

@@ -75,6 +75,22 @@ def test_warm_start_runs_and_begins_where_the_first_site_ended(tmp_path: Path) -
     assert "geo_train_gnn.test_accuracy" in metrics(tmp_path / "out")
 
 
+@PATIENT
+def test_cross_site_table_runs_without_any_input(tmp_path: Path) -> None:
+    geokfp("run", "cross_site_table", "-o", "out", "-p", "eval_every=20", folder=tmp_path)
+    out = tmp_path / "out"
+    got = metrics(out)
+    assert (got["num_rows"], got["num_sites"], got["num_classes"]) == (1797, 2, 10)
+    assert got["test_accuracy"] > 0.9
+    assert got["wan_bytes_sent"] > 0
+    assert got["max_abs_difference"] <= 1e-4
+    assert (out / "model" / "model.onnx").is_file()
+    artifacts = {entry.name: set(os.listdir(entry)) for entry in (out / "steps").iterdir()}
+    assert artifacts["shard_table"] >= {"shards", "report", "fingerprint"}
+    assert artifacts["geo_train"] >= {"model", "predictions", "report"}
+    assert artifacts["export_model"] >= {"exported", "report"}
+
+
 def test_a_wrong_option_is_named_with_its_step(tmp_path: Path) -> None:
     done = subprocess.run(
         [*COMMAND, "run", "single_site", "-o", "out", "-p", "nodes=absent.csv", "-p", "edges=absent.csv"],
@@ -93,7 +109,7 @@ ALONE: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "partition_graph": ({"graph": "ingest_graph/graph"}, {"num_parts": 2}),
     "train_gnn": ({"partitions": "partition_graph/partitions"}, {"epochs": 2}),
     "geo_train_gnn": ({"partitions": "partition_graph/partitions"}, {"epochs": 2}),
-    "export_model": ({"model": "train_gnn/model", "partitions": "partition_graph/partitions"}, {}),
+    "export_model": ({"model": "train_gnn/model", "data": "partition_graph/partitions"}, {}),
 }
 
 SLOW = {"train_gnn", "geo_train_gnn", "export_model"}

@@ -9,7 +9,8 @@ from google.protobuf import json_format
 from kfp.compiler import Compiler
 from kfp.pipeline_spec import pipeline_spec_pb2
 
-SHARED_NAMES = {"nodes", "edges", "features", "partition_method", "architecture", "epochs", "seed"}
+OF_GRAPHS = {"nodes", "edges", "features", "partition_method", "architecture", "epochs", "seed"}
+OF_ROWS = {"table", "images", "labels", "shard_method", "algorithm", "epochs", "seed"}
 STEPS = {
     "single_site": ["ingest-graph", "partition-graph", "train-gnn", "export-model"],
     "cross_site": ["ingest-graph", "partition-graph", "geo-train-gnn", "export-model"],
@@ -20,6 +21,7 @@ STEPS = {
         "geo-train-gnn",
         "export-model",
     ],
+    "cross_site_table": ["shard-table", "geo-train", "export-model"],
 }
 
 
@@ -49,7 +51,7 @@ def test_the_package_is_strictly_a_pipeline_spec(name: str) -> None:
 @pytest.mark.parametrize("name", PIPELINES)
 def test_every_parameter_has_a_type_a_default_and_a_description(name: str) -> None:
     parameters = documents(name)[0]["root"]["inputDefinitions"]["parameters"]
-    assert set(parameters) >= SHARED_NAMES
+    assert set(parameters) >= (OF_ROWS if name.endswith("_table") else OF_GRAPHS)
     assert set(parameters) >= ({"num_parts"} if name == "single_site" else {"num_sites", "workers_per_site"})
     for parameter, spec in parameters.items():
         assert spec["parameterType"], parameter
@@ -72,9 +74,10 @@ def test_steps_and_their_policy(name: str) -> None:
     tasks = spec["root"]["dag"]["tasks"]
     assert sorted(tasks) == sorted(STEPS[name])
     cached = {task for task, body in tasks.items() if body["cachingOptions"].get("enableCache")}
-    assert cached == {"partition-graph"}
-    fingerprint = tasks["partition-graph"]["inputs"]["parameters"]["fingerprint"]
-    assert fingerprint["taskOutputParameter"]["producerTask"] == "ingest-graph"
+    assert cached == {"partition-graph"} & set(tasks)
+    for task in cached:
+        fingerprint = tasks[task]["inputs"]["parameters"]["fingerprint"]
+        assert fingerprint["taskOutputParameter"]["producerTask"] == "ingest-graph"
     assert all(body["retryPolicy"]["maxRetryCount"] >= 1 for body in tasks.values())
     limits = platform["platforms"]["kubernetes"]["deploymentSpec"]["executors"]
     assert all(int(limits[f"exec-{task}"]["activeDeadlineSeconds"]) > 0 for task in tasks)
@@ -116,7 +119,7 @@ def test_compiling_all_pipelines_is_quick() -> None:
     assert float(done.stdout) < 5
 
 
-OTHER_DEFAULTS = {"num_sites", "warm_start_epochs", "warm_start_site"}
+OTHER_DEFAULTS = {"algorithm", "num_sites", "warm_start_epochs", "warm_start_site"}
 """Parameters whose pipelines are about another value than the component alone."""
 
 

@@ -30,8 +30,10 @@ def test_the_config_of_every_step_is_known(name: str) -> None:
     steps = {step.name: step.inputs for step in built_in(name).steps}
     configs = {key: inputs.config for key, inputs in steps.items()}
     assert all(configs.values())
-    assert configs["ingest_graph"] == ("ingest", "IngestConfig")
-    assert steps["partition_graph"].others == {"fingerprint"}
+    assert configs["export_model"] == ("export", "ExportConfig")
+    assert {key: inputs.others for key, inputs in steps.items() if inputs.others} == (
+        {"partition_graph": {"fingerprint"}} if "partition_graph" in steps else {}
+    )
     check_options(built_in(name), {})
 
 
@@ -45,6 +47,10 @@ def test_the_config_of_every_step_is_known(name: str) -> None:
         ("cross_site", {"export_formats": ["tf"]}, "export_formats ['tf']: must be a list of torchscript"),
         ("cross_site", {"topology": {"root": "x"}}, "topology['root'] is 'x', allowed: host:port"),
         ("cross_site", {"compression": "zip"}, "compression 'zip': name is 'zip', allowed: "),
+        ("cross_site_table", {"workers_per_site": 0}, "workers_per_site 0: must be at least 1"),
+        ("cross_site_table", {"shard_method": "any"}, "shard_method is 'any'; allowed: "),
+        ("cross_site_table", {"entry_point": "a:b"}, "entry_point 'a:b' and algorithm 'mlp': both given"),
+        ("cross_site_table", {"export_tolerance": 0.0}, "export_tolerance 0.0: must be above 0"),
         ("single_site", {"fan_outs": ["ten"]}, "fan_outs ['ten']: must be no number, one, or num_layers"),
         ("single_site", {"train_fraction": 0.9}, "validation_fraction is 0.2; allowed: 0 to 0.1"),
     ],

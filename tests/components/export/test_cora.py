@@ -75,9 +75,7 @@ def test_onnx_alone_labels_coras_test_nodes_as_the_trained_model(real_data: Path
         history=[],
     )
     outputs = Outputs(exported=tmp_path / "exported", report=tmp_path / "export.html")
-    result = run(
-        ExportConfig(), Inputs(model=tmp_path / "model", partitions=tmp_path / "partitions"), outputs
-    )
+    result = run(ExportConfig(), Inputs(model=tmp_path / "model", data=tmp_path / "partitions"), outputs)
     assert result.metrics["max_abs_difference"] <= 1e-4
 
     np.savez(tmp_path / "graph.npz", x=x.numpy(), edge_index=edge_index.numpy())

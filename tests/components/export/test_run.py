@@ -8,13 +8,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from geokfp.components._files import InputError
+from geokfp.components.export import gnn_export
 from geokfp.components.export import run as export
 from geokfp.components.export.config import ExportConfig
 from geokfp.components.export.exported_model import read_exported_model
 from geokfp.components.export.real_nodes import Case, block_logits, real_cases
 from geokfp.components.export.run import Inputs, Outputs
-from geokfp.components.export.verify import LogitsDiffer
+from geokfp.components.export.verify import OutputsDiffer
 from geokfp.components.partition.partitions import read_partitions
 from geokfp.components.training.models import ARCHITECTURES
 from geokfp.components.training.trained_gnn import read_trained_gnn
@@ -96,7 +98,7 @@ def exported(
     model: Path, partitions: Path, tmp_path: Path, **options: object
 ) -> tuple[Path, dict[str, float]]:
     outputs = Outputs(exported=tmp_path / "exported", report=tmp_path / "report.html")
-    result = export.run(ExportConfig(**options), Inputs(model=model, partitions=partitions), outputs)
+    result = export.run(ExportConfig(**options), Inputs(model=model, data=partitions), outputs)
     return outputs.exported, result.metrics
 
 
@@ -181,19 +183,19 @@ def test_a_tampered_weight_fails_the_step_and_leaves_nothing(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    module = getattr(export, name)
+    module = getattr(gnn_export, name)
     write = getattr(module, f"write_{name}")
 
-    def tampered(form: object, *arguments: object, **options: object) -> None:
-        parameter = next(form.module.parameters())  # type: ignore[attr-defined]
+    def tampered(model: torch.nn.Module, *arguments: object, **options: object) -> None:
+        parameter = next(model.parameters())
         kept = parameter.data.clone()
         parameter.data.view(-1)[0] += 0.01
-        write(form, *arguments, **options)
+        write(model, *arguments, **options)
         parameter.data.copy_(kept)
 
     monkeypatch.setattr(module, f"write_{name}", tampered)
-    differs = r"^model\.\w+: logits differ by up to .* the tolerance is 0.0001"
-    with pytest.raises(LogitsDiffer, match=differs) as caught:
+    differs = r"^model\.\w+: outputs differ by up to .* real nodes; the tolerance is 0.0001"
+    with pytest.raises(OutputsDiffer, match=differs) as caught:
         exported(trained_gnn("sage"), partitions, tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model"]
     assert "\n" not in str(caught.value)
@@ -202,7 +204,7 @@ def test_a_tampered_weight_fails_the_step_and_leaves_nothing(
 def test_sizes_baked_in_by_tracing_are_found(
     trained_gnn: Callable[..., Path], partitions: Path, tmp_path: Path
 ) -> None:
-    with pytest.raises(LogitsDiffer):
+    with pytest.raises(OutputsDiffer):
         exported(trained_gnn(code=SIZES_BAKED_IN), partitions, tmp_path, formats=["torchscript"])
 
 

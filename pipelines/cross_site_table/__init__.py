@@ -1,0 +1,1 @@
+"""Rows at several sites: `shard_table >> geo_train >> export_model`."""
