@@ -247,5 +247,6 @@ def _spread(flat: Array, arrays: Sequence[list[Any]]) -> None:
     offset = 0
     for copies in arrays:
         for array in copies:
-            array[:] = flat[offset : offset + array.size].reshape(array.shape)
+            # Not `array[:] =`, which fails where an inference has laid the array out for its convolution.
+            mx.nd.array(flat[offset : offset + array.size].reshape(array.shape)).copyto(array)
         offset += copies[0].size

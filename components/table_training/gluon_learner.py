@@ -178,5 +178,6 @@ def _spread(flat: Array, parameters: Sequence[Any]) -> None:
     offset = 0
     for parameter in parameters:
         array = parameter.data()
-        array[:] = flat[offset : offset + array.size].reshape(array.shape)
+        # Not `array[:] =`, which fails where an inference has laid the array out for its convolution.
+        mx.nd.array(flat[offset : offset + array.size].reshape(array.shape)).copyto(array)
         offset += array.size

@@ -61,6 +61,41 @@ mean = net[1].running_mean.data().asnumpy()
 np.savez(os.environ["RESULT"], last=flat, mean=mean, rank=np.array([store.rank, store.num_workers]))
 """
 
+CONVOLUTIONS = """
+import os
+
+import mxnet as mx
+import numpy as np
+from mxnet import autograd, gluon
+
+import geokfp.components.geo_training.mxnet_store
+
+index = int(os.environ["INDEX"])
+net = gluon.nn.HybridSequential()
+net.add(gluon.nn.Conv2D(16, 5, in_channels=1, activation="relu"), gluon.nn.MaxPool2D(2))
+net.add(gluon.nn.Conv2D(32, 5, in_channels=16, activation="relu"), gluon.nn.MaxPool2D(2))
+net.add(gluon.nn.Dense(256, in_units=512), gluon.nn.Dense(128, in_units=256))
+net.add(gluon.nn.Dense(10, in_units=128))
+mx.random.seed(index)
+np.random.seed(index)
+net.initialize(mx.init.Xavier())
+net.hybridize()
+store = mx.kv.create("geokfp")
+trainer = gluon.Trainer(net.collect_params(), "adam", kvstore=store)
+loss_of = gluon.loss.SoftmaxCrossEntropyLoss()
+for _ in range(6):
+    x = mx.nd.array(np.random.normal(size=(8, 1, 28, 28)))
+    with autograd.record():
+        loss = loss_of(net(x), mx.nd.array(np.arange(8)))
+    loss.backward()
+    trainer.step(8 * store.num_workers)
+    net(x).wait_to_read()  # an inference, which lays weights out for it
+store.close()
+parameters = net.collect_params().values()
+assert sum(p.data().size for p in parameters) == 178_762
+np.savez(os.environ["RESULT"], last=np.concatenate([p.data().asnumpy().ravel() for p in parameters]))
+"""
+
 PUSH_AND_PULL = """
 import os
 
@@ -132,6 +167,10 @@ def test_a_gluon_trainer_trains_with_one_line(tmp_path, synchronization, compres
     same(results, "last")
     assert np.abs(same(results, "mean")).max() > 0
     assert sorted(one["rank"].tolist() for one in results.values()) == [[0, 2], [1, 2]]
+
+
+def test_the_network_of_geomx_trains_over_two_sites_with_inferences_between(tmp_path):
+    same(run_script(CONVOLUTIONS, tmp_path, synchronization="hfa(k1=2)"), "last")
 
 
 def test_a_script_that_pushes_and_pulls_follows_the_mean_gradient(tmp_path):
