@@ -76,7 +76,7 @@ def test_every_system_plans_all_workers_and_one_recorder_a_site(name, tmp_path):
     assert len({process.name for process in planned}) == len(planned)
     assert {process.endpoint for process in planned} <= set(TWO_SITES)
     assert sum(process.finishes for process in planned) == 4
-    jobs = [json.loads(path.read_text()) for path in sorted(tmp_path.glob("*.json"))]
+    jobs = [json.loads(path.read_text()) for path in sorted(tmp_path.glob("*-worker-*.json"))]
     folders = [job["records"] for job in jobs if job["records"]]
     assert folders == [str(setting.records / site) for site in setting.sites]
 
