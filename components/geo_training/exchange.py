@@ -3,21 +3,17 @@
 Knows nothing of sockets; the policy says what is exchanged, and when.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
-import numpy as np
 import torch
 from torch import nn
 
 from .messages import Array
 from .plane import Layout, Plane
 from .synchronization import WorkerPolicy
-from .synchronization.base import WEIGHTS
-from .torch_replica import TorchReplica
-
-BUFFERS = "buffers"
-"""Role of the first buffers."""
+from .synchronization.agreed import holding_agreed
+from .synchronization.base import BUFFERS, WEIGHTS
+from .torch_replica import TorchReplica, spread
 
 
 class GeoExchange:
@@ -42,14 +38,14 @@ class GeoExchange:
     def broadcast(self, model: nn.Module) -> None:
         """See `Exchange`; only the first worker's weights travel up."""
         self._replica = TorchReplica(model)
-        self._replica.set_weights(self._first(WEIGHTS, self._replica.layout, self._replica.weights()))
+        self._replica.set_weights(self._plane.first(WEIGHTS, self._replica.layout, self._replica.weights()))
         by_dtype: dict[torch.dtype, list[torch.Tensor]] = {}
         for buffer in model.buffers():
             by_dtype.setdefault(buffer.dtype, []).append(buffer)
         for dtype, buffers in sorted(by_dtype.items(), key=str):
             flat = torch.cat([buffer.detach().flatten() for buffer in buffers]).numpy()
             layout = Layout.of([(str(dtype), flat.size)])
-            _unflatten(torch.from_numpy(self._first(BUFFERS, layout, flat).copy()), buffers)
+            spread(torch.from_numpy(self._plane.first(BUFFERS, layout, flat).copy()), buffers)
         self._policy.begin(self._replica, self._plane, self._update)
 
     def step(self, model: nn.Module, optimizer: torch.optim.Optimizer, num_samples: int) -> None:  # noqa: ARG002
@@ -57,17 +53,9 @@ class GeoExchange:
         self._optimizer = optimizer
         self._policy.step(self._replica.gradient() if num_samples else None, num_samples)
 
-    @contextmanager
-    def agreed(self, model: nn.Module) -> Iterator[None]:  # noqa: ARG002
+    def agreed(self, model: nn.Module) -> AbstractContextManager[None]:  # noqa: ARG002
         """See `Exchange`."""
-        agreed = self._policy.agreed()
-        if agreed is None:
-            yield
-            return
-        own = self._replica.weights()
-        self._replica.set_weights(agreed)
-        yield
-        self._replica.set_weights(own)
+        return holding_agreed(self._policy, self._replica)
 
     def finish(self, model: nn.Module) -> None:  # noqa: ARG002
         """See `Exchange`."""
@@ -85,18 +73,3 @@ class GeoExchange:
         if self._optimizer is not None:  # else it has taken no step, and all that others took come too late
             self._replica.set_gradient(mean)
             self._optimizer.step()
-
-    def _first(self, role: str, layout: Layout, values: Array) -> Array:
-        if not layout.count:
-            return np.zeros(0, np.float32)
-        first = self._plane.sum(role, layout, values if self.index == 0 else None).wait()
-        assert first is not None
-        return first
-
-
-@torch.no_grad()
-def _unflatten(flat: torch.Tensor, tensors: list[torch.Tensor]) -> None:
-    offset = 0
-    for tensor in tensors:
-        tensor.copy_(flat[offset : offset + tensor.numel()].reshape(tensor.shape))
-        offset += tensor.numel()

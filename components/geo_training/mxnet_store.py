@@ -10,7 +10,6 @@ worker steps by itself what stands for it, so that `rescale_grad` means the same
 Parameters without a gradient (running means and variances) are averaged as statistics. For MXNet 1.9.1.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import mxnet as mx
@@ -20,36 +19,11 @@ from mxnet.kvstore import KVStoreBase
 from .errors import UsageError
 from .geomx import check_compression
 from .messages import Array
+from .mxnet_replica import MxnetReplica
 from .place import Place
-from .plane import SMALL, Layout
 from .synchronization import ServedWorker
-from .synchronization.base import WEIGHTS
+from .synchronization.base import BUFFERS, WEIGHTS
 from .topology import ROOT
-
-
-class _Tensors:
-    """See `Replica`: arrays of MXNet."""
-
-    def __init__(self, arrays: dict[Any, list[Any]]) -> None:
-        learned = {key: each for key, each in arrays.items() if each[0].grad is not None} or arrays
-        keys = sorted(learned, key=lambda key: learned[key][0].size < SMALL)  # sorting keeps their order
-        self.keys = keys
-        self._learned = [learned[key] for key in keys]
-        self._measured = [each for key, each in arrays.items() if key not in learned]
-        self.layout = Layout.of([(str(key), learned[key][0].size) for key in keys])
-        self.statistics_layout = Layout.of([(str(i), each[0].size) for i, each in enumerate(self._measured)])
-
-    def weights(self) -> Array:
-        return _flat([each[0] for each in self._learned])
-
-    def set_weights(self, weights: Array) -> None:
-        _spread(weights, self._learned)
-
-    def statistics(self) -> Array:
-        return _flat([each[0] for each in self._measured])
-
-    def set_statistics(self, statistics: Array) -> None:
-        _spread(statistics, self._measured)
 
 
 @KVStoreBase.register
@@ -67,7 +41,7 @@ class GeoKfp(KVStoreBase):  # type: ignore[misc]
         self._place = Place.from_environment()
         self._plane, self._policy = self._place.plane, self._place.policy
         self._arrays: dict[Any, list[Any]] = {}
-        self._tensors: _Tensors | None = None
+        self._tensors: MxnetReplica | None = None
         self._updater: Any = None
         self._root_scale = np.float32(1)
         self._pushed: dict[Any, Array] = {}
@@ -169,7 +143,7 @@ class GeoKfp(KVStoreBase):  # type: ignore[misc]
         tensors = self._begin()
         agreed = self._policy.agreed()
         flat = tensors.weights() if agreed is None else agreed
-        return dict(_cut(flat, tensors, self._arrays))
+        return {key: part.reshape(-1) for key, part in tensors.cut(flat)}
 
     def close(self) -> None:
         """Ends together with the other workers, with the same weights; called when the program ends."""
@@ -180,22 +154,18 @@ class GeoKfp(KVStoreBase):  # type: ignore[misc]
             raise UsageError(f"key {key!r} comes after the first push or pull")
         self._arrays[key] = arrays
 
-    def _begin(self) -> _Tensors:
+    def _begin(self) -> MxnetReplica:
         if self._tensors is None:
-            self._tensors = tensors = _Tensors(self._arrays)
-            first = self._plane.index == 0
-            for role, layout, read, write in (
-                (WEIGHTS, tensors.layout, tensors.weights, tensors.set_weights),
-                ("buffers", tensors.statistics_layout, tensors.statistics, tensors.set_statistics),
-            ):
-                if layout.count:
-                    values = self._plane.sum(role, layout, read() if first else None).wait()
-                    assert values is not None  # the first worker's are in it
-                    write(values)
+            learned = {key: each for key, each in self._arrays.items() if each[0].grad is not None}
+            measured = [each for key, each in self._arrays.items() if learned and key not in learned]
+            self._tensors = tensors = MxnetReplica(learned or self._arrays, measured)
+            tensors.set_weights(self._plane.first(WEIGHTS, tensors.layout, tensors.weights()))
+            measures = self._plane.first(BUFFERS, tensors.statistics_layout, tensors.statistics())
+            tensors.set_statistics(measures)
             self._place.begin(lambda: self._policy.begin(tensors, self._plane, self._update))
         return self._tensors
 
-    def _step(self, tensors: _Tensors) -> None:
+    def _step(self, tensors: MxnetReplica) -> None:
         gradient = np.concatenate([self._pushed[key] for key in tensors.keys])
         self._policy.step(gradient * self._root_scale, 1)
         self._pushed.clear()
@@ -205,9 +175,9 @@ class GeoKfp(KVStoreBase):  # type: ignore[misc]
 
     def _update(self, mean: Array) -> None:
         tensors = self._begin()
-        for key, gradient in _cut(mean * np.float32(self.num_workers), tensors, self._arrays):
+        for key, gradient in tensors.cut(mean * np.float32(self.num_workers)):
             for array in self._arrays[key]:
-                self._updater(key, mx.nd.array(gradient.reshape(array.shape), ctx=array.context), array)
+                self._updater(key, mx.nd.array(gradient, ctx=array.context), array)
 
     def _copy(self, key: Any, arrays: list[Any]) -> None:
         for array in arrays:
@@ -225,28 +195,3 @@ def _grouped(key: Any, value: Any) -> list[list[Any]]:
     if isinstance(key, list | tuple):
         return [_listed(each) for each in value]
     return [_listed(value)]
-
-
-def _cut(flat: Array, tensors: _Tensors, arrays: dict[Any, list[Any]]) -> list[tuple[Any, Array]]:
-    offset, pieces = 0, []
-    for key in tensors.keys:
-        size = arrays[key][0].size
-        pieces.append((key, flat[offset : offset + size]))
-        offset += size
-    return pieces
-
-
-def _flat(arrays: Sequence[Any]) -> Array:
-    if not arrays:
-        return np.zeros(0, np.float32)
-    flat: Array = np.concatenate([array.asnumpy().reshape(-1).astype(np.float32) for array in arrays])
-    return flat
-
-
-def _spread(flat: Array, arrays: Sequence[list[Any]]) -> None:
-    offset = 0
-    for copies in arrays:
-        for array in copies:
-            # Not `array[:] =`, which fails where an inference has laid the array out for its convolution.
-            mx.nd.array(flat[offset : offset + array.size].reshape(array.shape)).copyto(array)
-        offset += copies[0].size

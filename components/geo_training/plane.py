@@ -175,6 +175,18 @@ class Plane:
         """Begins the sum of vectors over all workers; see `mean`."""
         return self._begin(role, layout, values, Terms(reduction="sum"), scope)
 
+    def first(self, role: str, layout: Layout, values: Array) -> Array:
+        """Returns the first worker's values; only these travel up.
+
+        Raises:
+            GeoError: the round was given up.
+        """
+        if not layout.count:
+            return values
+        first = self.sum(role, layout, values if self.index == 0 else None).wait()
+        assert first is not None  # the first worker's are in it
+        return first
+
     def total(self, numbers: Array) -> Array:
         """Returns the sum of a few numbers over all workers of the members' scope.
 

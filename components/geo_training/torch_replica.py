@@ -64,9 +64,13 @@ def _flat(tensors: Sequence[Tensor]) -> Array:
 
 
 @torch.no_grad()
-def _spread(flat: Array, tensors: Iterable[Tensor]) -> None:
-    values = torch.from_numpy(np.require(flat, np.float32, "W"))
+def spread(flat: Tensor, tensors: Iterable[Tensor]) -> None:
+    """Copies the parts of a flat vector into tensors, one after the other."""
     offset = 0
     for tensor in tensors:
-        tensor.copy_(values[offset : offset + tensor.numel()].reshape(tensor.shape))
+        tensor.copy_(flat[offset : offset + tensor.numel()].reshape(tensor.shape))
         offset += tensor.numel()
+
+
+def _spread(flat: Array, tensors: Iterable[Tensor]) -> None:
+    spread(torch.from_numpy(np.require(flat, np.float32, "W")), tensors)

@@ -15,14 +15,25 @@ SITE = "site"
 OWN = "own "
 """Begins the scope of a round that joins the workers of one site and ends at the root; the site follows."""
 
+GRADIENT = "gradient"
+"""Role of a gradient; a compression may lose some of it."""
+
+DELTA = "delta"
+"""Role of a change of weights; a compression may lose some of it."""
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Unit:
-    """`count` values of `key`, from `offset`."""
+    """`count` values of `key`, from `offset`; the first word of the key is their role."""
 
     key: str
     offset: int
     count: int
+
+    @property
+    def role(self) -> str:
+        """What the values are, such as `gradient`."""
+        return self.key.partition(" ")[0]
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -1,63 +1,23 @@
 """A gluon block that learns together with the other workers'. Knows nothing of sites. For MXNet 1.9.1."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import mxnet as mx
 import numpy as np
 
-from ..geo_training.plane import SMALL, Layout, Plane
+from ..geo_training.mxnet_replica import MxnetReplica
+from ..geo_training.plane import Plane
 from ..geo_training.synchronization import WorkerPolicy
-from ..geo_training.synchronization.base import WEIGHTS
+from ..geo_training.synchronization.agreed import holding_agreed
+from ..geo_training.synchronization.base import BUFFERS, WEIGHTS
 from ..ingest.graph import Array
 from .learner import Judged, Shapes, flat_outputs
 from .source import Built
 
 EXPORTED = "model"
 """What the names of the exported files begin with."""
-
-
-class GluonReplica:
-    """See `Replica`: the parameters of a block that was called once.
-
-    Large parameters come first, then the small ones, which travel together.
-
-    Args:
-        block: the block.
-
-    Attributes:
-        learned: parameters with a gradient.
-    """
-
-    def __init__(self, block: Any) -> None:
-        parameters = list(block.collect_params().values())
-        self.learned = [each for each in parameters if each.grad_req != "null"]
-        self.learned.sort(key=lambda each: each.data().size < SMALL)
-        self._measured = [each for each in parameters if each.grad_req == "null"]
-        self.layout = _layout(self.learned)
-        self.statistics_layout = _layout(self._measured)
-
-    def weights(self) -> Array:
-        """See `Replica`."""
-        return _flat([each.data() for each in self.learned])
-
-    def set_weights(self, weights: Array) -> None:
-        """See `Replica`."""
-        _spread(weights, self.learned)
-
-    def statistics(self) -> Array:
-        """See `Replica`."""
-        return _flat([each.data() for each in self._measured])
-
-    def set_statistics(self, statistics: Array) -> None:
-        """See `Replica`."""
-        _spread(statistics, self._measured)
-
-    def gradient(self) -> Array:
-        """Returns the gradients, float32 [layout.count]."""
-        return _flat([each.grad() for each in self.learned])
 
 
 class GluonLearner:
@@ -74,14 +34,8 @@ class GluonLearner:
         self._built, self._policy = built, policy
         self._replica = replica = _prepared(built, sample)
         self._update = _updater(built, replica)
-        for role, layout, read, write in (
-            (WEIGHTS, replica.layout, replica.weights, replica.set_weights),
-            ("buffers", replica.statistics_layout, replica.statistics, replica.set_statistics),
-        ):
-            if layout.count:
-                first = plane.sum(role, layout, read() if plane.index == 0 else None).wait()
-                assert first is not None  # the first worker's are in it
-                write(first)
+        replica.set_weights(plane.first(WEIGHTS, replica.layout, replica.weights()))
+        replica.set_statistics(plane.first(BUFFERS, replica.statistics_layout, replica.statistics()))
         policy.begin(replica, plane, self._update)
 
     def step(self, features: Array, labels: Array) -> float:
@@ -98,17 +52,9 @@ class GluonLearner:
         outputs, loss = _outputs_and_loss(self._built, features, labels)
         return Judged(flat_outputs(outputs.asnumpy()), float(loss.sum().asscalar()))
 
-    @contextmanager
-    def agreed(self) -> Iterator[None]:
+    def agreed(self) -> AbstractContextManager[None]:
         """See `Learner`."""
-        agreed = self._policy.agreed()
-        if agreed is None:
-            yield
-            return
-        own = self._replica.weights()
-        self._replica.set_weights(agreed)
-        yield
-        self._replica.set_weights(own)
+        return holding_agreed(self._policy, self._replica)
 
     def finish(self, weights: Path | None) -> None:
         """See `Learner`."""
@@ -125,25 +71,24 @@ def step_alone(built: Built, features: Array, labels: Array) -> Shapes:
     return Shapes(outputs.shape, loss.shape)
 
 
-def _prepared(built: Built, sample: Array) -> GluonReplica:
+def _prepared(built: Built, sample: Array) -> MxnetReplica:
     """Traces the block, as its export needs, which also gives shapes to its parameters."""
     built.model.hybridize()
     built.model(mx.nd.array(sample))
-    return GluonReplica(built.model)
+    parameters = list(built.model.collect_params().values())
+    learned = {index: [each.data()] for index, each in enumerate(parameters) if each.grad_req != "null"}
+    return MxnetReplica(learned, [[each.data()] for each in parameters if each.grad_req == "null"])
 
 
-def _updater(built: Built, replica: GluonReplica) -> Any:
+def _updater(built: Built, replica: MxnetReplica) -> Any:
     """Returns what lets the optimizer take a step with a flat mean gradient, as gluon's Trainer would."""
-    built.optimizer.param_dict = dict(enumerate(replica.learned))
+    parameters = dict(enumerate(built.model.collect_params().values()))
+    built.optimizer.param_dict = {key: parameters[key] for key in replica.keys}
     update = mx.optimizer.get_updater(built.optimizer)
 
     def step(mean: Array) -> None:
-        offset = 0
-        for index, parameter in enumerate(replica.learned):
-            weight = parameter.data()
-            gradient = mean[offset : offset + weight.size].reshape(weight.shape)
-            update(index, mx.nd.array(gradient), weight)
-            offset += weight.size
+        for key, gradient in replica.cut(mean):
+            update(key, mx.nd.array(gradient), parameters[key].data())
 
     return step
 
@@ -161,23 +106,3 @@ def _outputs_and_loss(built: Built, features: Array, labels: Array) -> tuple[Any
     if labels.dtype.kind == "f":
         truth = truth.reshape(outputs.shape)
     return outputs, built.loss(outputs, truth)
-
-
-def _layout(parameters: Sequence[Any]) -> Layout:
-    return Layout.of([(str(index), each.data().size) for index, each in enumerate(parameters)])
-
-
-def _flat(arrays: Sequence[Any]) -> Array:
-    if not arrays:
-        return np.zeros(0, np.float32)
-    flat: Array = np.concatenate([each.asnumpy().reshape(-1).astype(np.float32) for each in arrays])
-    return flat
-
-
-def _spread(flat: Array, parameters: Sequence[Any]) -> None:
-    offset = 0
-    for parameter in parameters:
-        array = parameter.data()
-        # Not `array[:] =`, which fails where an inference has laid the array out for its convolution.
-        mx.nd.array(flat[offset : offset + array.size].reshape(array.shape)).copyto(array)
-        offset += array.size

@@ -8,10 +8,10 @@ payload says by what it is read, so that `decode` needs neither options nor stat
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..units import Unit
+from ..units import DELTA, Unit
 from .base import Compressor, Technique
 from .decoding import decode
-from .per_unit import PerUnit, is_change
+from .per_unit import PerUnit
 from .spec import Spec, parse
 from .techniques import TECHNIQUES
 from .zstd import Zstandard
@@ -44,7 +44,7 @@ class Compression:
 
         def choose(unit: Unit) -> Compressor:
             small = rule.small_unit(unit)
-            chosen = make(changes if is_change(unit) else gradients) if small is None else small
+            chosen = make(changes if unit.role == DELTA else gradients) if small is None else small
             return chosen if zstd is None else Zstandard(chosen, zstd.level)
 
         return PerUnit(choose)

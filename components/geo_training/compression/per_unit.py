@@ -4,25 +4,17 @@ import threading
 from collections.abc import Callable
 
 from ..messages import Array, Payload
-from ..units import Unit
+from ..units import DELTA, GRADIENT, Unit
 from .base import Compressor
 from .dense import Dense
 
-CHANGE = "delta"
-"""Role of a change of weights."""
-LOSSY_ROLES = frozenset(("gradient", CHANGE))
-"""A key's first word is its role. Only these may lose something; weights, counts and all other keys stay as
-they are."""
-
-
-def is_change(unit: Unit) -> bool:
-    """Tells whether a unit is a change of weights, not a gradient."""
-    return unit.key.partition(" ")[0] == CHANGE
+LOSSY_ROLES = frozenset((GRADIENT, DELTA))
+"""Only these may lose something; weights, counts and all other roles stay as they are."""
 
 
 def may_lose(unit: Unit) -> bool:
     """Tells whether a unit's role allows a lossy codec."""
-    return unit.key.partition(" ")[0] in LOSSY_ROLES
+    return unit.role in LOSSY_ROLES
 
 
 class PerUnit:

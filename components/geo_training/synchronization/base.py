@@ -9,10 +9,10 @@ from ..reductions import Reduction
 from ..rounds import Rule
 from ..units import RoundId
 
-GRADIENT = "gradient"
-"""Role of a gradient: the first word of its units' keys; a compression may lose some of it."""
 WEIGHTS = "weights"
 """Role of the first weights, which the first worker gives to all, and to the root's optimizer."""
+BUFFERS = "buffers"
+"""Role of the first statistics, which come with them."""
 SERVED = "served"
 """Role of the root's weights, where its optimizer acts; the first worker asks for all."""
 

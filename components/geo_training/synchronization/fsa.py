@@ -13,7 +13,8 @@ from ..messages import Array
 from ..optimizers import OPTIMIZERS, OptimizerSpec
 from ..plane import Plane
 from ..spec import Nested, check
-from .base import GRADIENT, Replica, Update
+from ..units import GRADIENT
+from .base import Replica, Update
 from .ending import Ask, stay_until_all_are_done
 from .served_worker import ServedWorker
 from .statistics import average_statistics

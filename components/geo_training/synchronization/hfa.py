@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from ..plane import Plane
 from ..spec import check
-from ..units import SITE
+from ..units import DELTA, SITE
 from .base import Replica
 from .ending import Ask
-from .local_steps import DELTA, LocalSteps, Steps
+from .local_steps import LocalSteps, Steps
 
 
 class Every:

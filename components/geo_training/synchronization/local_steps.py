@@ -15,13 +15,10 @@ import numpy as np
 from ..messages import Array
 from ..plane import Flight, Layout, Plane
 from ..spec import Interval
-from ..units import SITE
+from ..units import DELTA, SITE
 from .base import Replica, Update
 from .ending import Ask, stay_until_all_are_done
 from .statistics import STATISTICS, begin_statistics, end_statistics
-
-DELTA = "delta"
-"""Role of a change of weights; a compression may lose some of it."""
 
 Steps: TypeAlias = Annotated[int, Interval(low=1, high=1_000_000)]
 """How many steps lie between two synchronisations, as an option."""

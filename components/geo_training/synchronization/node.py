@@ -10,9 +10,8 @@ from ..optimizers import OptimizerSpec, build
 from ..reductions import Reduction
 from ..rounds import All, Quorum, Rule
 from ..spec import Interval, check
-from ..units import OWN, RoundId, Unit
-from .base import GRADIENT, SERVED, WEIGHTS
-from .local_steps import DELTA
+from ..units import DELTA, GRADIENT, OWN, RoundId, Unit
+from .base import SERVED, WEIGHTS
 from .served import ALL, Served
 from .statistics import STATISTICS
 
@@ -68,13 +67,13 @@ class Root:
 
     def rule(self, round_id: RoundId) -> Rule:
         """See `NodePolicy`."""
-        if self._quorum is None or _role(round_id) not in (DELTA, GRADIENT, STATISTICS):
+        if self._quorum is None or round_id.unit.role not in (DELTA, GRADIENT, STATISTICS):
             return All()
         return Quorum(self._quorum.workers, self._quorum.grace_s)
 
     def settle(self, round_id: RoundId, reduction: Reduction, total: Array, weight: float) -> Array:
         """See `NodePolicy`."""
-        result, role, tensor = reduction.settle(total, weight), _role(round_id), _tensor(round_id.unit)
+        result, role, tensor = reduction.settle(total, weight), round_id.unit.role, _tensor(round_id.unit)
         if self._outer is not None and role == DELTA:
             # How far the rule moves does not depend on where from; from zero, rate 1 gives the mean itself.
             moved = np.zeros_like(result)
@@ -88,10 +87,6 @@ class Root:
             if role == GRADIENT:
                 return self._served.step(tensor, result if weight else None, _site(round_id))
         return result
-
-
-def _role(round_id: RoundId) -> str:
-    return round_id.unit.key.partition(" ")[0]
 
 
 def _site(round_id: RoundId) -> str:

@@ -4,8 +4,8 @@ import numpy as np
 
 from ..messages import Array
 from ..plane import Plane
-from ..units import OWN
-from .base import GRADIENT, SERVED, Replica, Update
+from ..units import GRADIENT, OWN
+from .base import SERVED, Replica, Update
 from .ending import Ask, stay_until_all_are_done
 from .statistics import average_statistics
 
