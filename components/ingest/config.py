@@ -56,14 +56,7 @@ class IngestConfig:
     def __post_init__(self) -> None:
         if self.self_loops not in SELF_LOOPS:
             raise InputError(f"self_loops is {self.self_loops!r}; allowed: {', '.join(SELF_LOOPS)}")
-        if not 0 < self.train_fraction <= 1:
-            raise InputError(f"train_fraction is {self.train_fraction}; allowed: more than 0, at most 1")
-        left = 1 - self.train_fraction
-        if not 0 <= self.validation_fraction <= left + 1e-9:
-            raise InputError(
-                f"validation_fraction is {self.validation_fraction}; allowed: 0 to {left:.4g} "
-                f"(train_fraction is {self.train_fraction})"
-            )
+        check_fractions(self.train_fraction, self.validation_fraction)
         if not 0 <= self.seed <= MAX_SEED:
             raise InputError(f"seed is {self.seed}; allowed: 0 to {MAX_SEED}")
         self._check_uris()
@@ -103,3 +96,18 @@ class IngestConfig:
         if name and name in taken:
             raise InputError(f"{option} is {name!r}; allowed: a column that {taken[name]} does not name")
         taken[name] = option
+
+
+def check_fractions(train: float, validation: float) -> None:
+    """Checks the shares of a division into train, validation and test.
+
+    Raises:
+        InputError: a share that is not allowed; names the option, the value and what is.
+    """
+    if not 0 < train <= 1:
+        raise InputError(f"train_fraction is {train}; allowed: more than 0, at most 1")
+    left = 1 - train
+    if not 0 <= validation <= left + 1e-9:
+        raise InputError(
+            f"validation_fraction is {validation}; allowed: 0 to {left:.4g} (train_fraction is {train})"
+        )

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from .._files import InputError, suffix
-from ..ingest.config import MAX_SEED
+from ..ingest.config import MAX_SEED, check_fractions
 
 METHODS = ("iid", "by_class", "by_column", "dirichlet")
 TASKS = ("classification", "regression")
@@ -66,7 +66,7 @@ class ShardConfig:
             raise InputError(f"seed is {self.seed}; allowed: 0 to {MAX_SEED}")
         self._check_sources()
         self._check_sites()
-        self._check_fractions()
+        check_fractions(self.train_fraction, self.validation_fraction)
         self._check_columns()
 
     def _check_sources(self) -> None:
@@ -98,16 +98,6 @@ class ShardConfig:
             raise InputError(
                 f"site_names is {self.site_names}; allowed: {self.num_sites} different names (num_sites is "
                 f"{self.num_sites}), each as text, or []"
-            )
-
-    def _check_fractions(self) -> None:
-        if not 0 < self.train_fraction <= 1:
-            raise InputError(f"train_fraction is {self.train_fraction}; allowed: more than 0, at most 1")
-        left = 1 - self.train_fraction
-        if not 0 <= self.validation_fraction <= left + 1e-9:
-            raise InputError(
-                f"validation_fraction is {self.validation_fraction}; allowed: 0 to {left:.4g} "
-                f"(train_fraction is {self.train_fraction})"
             )
 
     def _check_columns(self) -> None:
