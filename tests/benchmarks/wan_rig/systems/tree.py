@@ -11,7 +11,8 @@ from geokfp.components.geo_training.tree_job import TreeJob
 
 from ..links import ROOT
 from ..processes import Process
-from .base import PYTHON_ENVIRONMENT, Setting, Store, System, gluon_worker
+from ..worker_job import Exchange
+from .base import PYTHON_ENVIRONMENT, Setting, System, worker_at
 
 _ROOT_PORT, _SITE_PORT = 9200, 9201
 _STORE, _PLUGIN = "geokfp", "geokfp.components.geo_training.mxnet_store"
@@ -29,7 +30,7 @@ class _Stack:
 def _plan(stack: _Stack, setting: Setting) -> tuple[Process, ...]:
     job = _job(stack, setting)
     path = str(job.write(setting.folder / "tree.json"))
-    store = Store(name=_STORE, plugin=_PLUGIN, num_workers=len(job.topology.workers))
+    exchange = Exchange(name=_STORE, plugin=_PLUGIN, num_workers=len(job.topology.workers))
     nodes = [_node("root", ROOT, path)]
     workers = []
     for number, endpoint in enumerate(setting.sites):
@@ -38,7 +39,7 @@ def _plan(stack: _Stack, setting: Setting) -> tuple[Process, ...]:
         names = [name for site in sites for name in site.workers]
         for worker, name in enumerate(names):
             place = {"GEOKFP_TREE": path, "GEOKFP_WORKER": name}
-            workers.append(gluon_worker(setting, number, worker, store, place))
+            workers.append(worker_at(setting, number, worker, exchange, place))
     return (*nodes, *workers)
 
 

@@ -1,13 +1,30 @@
-"""What a worker is given, on its way to it; loads no MXNet."""
+"""What a worker is given, on its way to it; loads no framework."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class GluonJob:
+class Exchange:
+    """What a worker trains with, and what joins it to the others."""
+
+    framework: str = "gluon"
+    """One of `worker.FRAMEWORKS`."""
+    name: str
+    """With gluon what `mxnet.kv.create` takes; empty for a worker that knows of no other."""
+    plugin: str = ""
+    """Module that registers gluon's store; empty for MXNet's own."""
+    compression: Mapping[str, Any] = field(default_factory=dict)
+    """What `gluon.Trainer` takes as compression_params."""
+    num_workers: int
+    """Workers over all whose images a step's gradient is the mean."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WorkerJob:
     """What one worker is given."""
 
     data: str
@@ -18,8 +35,6 @@ class GluonJob:
     """Number of its site, and of how many."""
     worker: tuple[int, int]
     """Number of the worker in its site, and of how many."""
-    num_workers: int
-    """Workers whose gradients are added up."""
     batch: int
     """Images a step."""
     learning_rate: float
@@ -34,19 +49,16 @@ class GluonJob:
     """Folder of the site's records; empty for a worker that leaves none."""
     waits: bool
     """Whether its snapshots are evaluated before it goes on."""
-    store: str
-    """Name of the key-value store."""
-    plugin: str = ""
-    """Module that registers it; empty for MXNet's own."""
-    compression: dict[str, Any] = field(default_factory=dict)
-    """What `gluon.Trainer` takes as compression_params."""
+    exchange: Exchange
+    """What it trains through."""
 
     def write(self, path: Path) -> None:
         """Writes the job for a worker to read."""
         path.write_text(json.dumps(asdict(self), indent=1), encoding="utf-8")
 
     @classmethod
-    def read(cls, path: Path) -> "GluonJob":
+    def read(cls, path: Path) -> "WorkerJob":
         """Reads what `write` wrote."""
         document = json.loads(path.read_text(encoding="utf-8"))
-        return cls(**{**document, "site": tuple(document["site"]), "worker": tuple(document["worker"])})
+        pairs = {name: tuple(document[name]) for name in ("site", "worker")}
+        return cls(**{**document, **pairs, "exchange": Exchange(**document["exchange"])})

@@ -1,0 +1,73 @@
+"""One worker of any system: trains the shared model on its images, and leaves records.
+
+    python -m wan_rig.worker JOB.json
+
+What the frameworks do in a way of their own is a `Learner`; the rest is here, once for all of them.
+"""
+
+import importlib
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from . import mnist
+from .mnist import Samples
+from .records import Recorder
+from .worker_job import WorkerJob
+
+FRAMEWORKS: Mapping[str, str] = {"gluon": "gluon_learner"}
+"""Module by framework: its `join(job)` is a context that yields a `Learner` once all workers have the initial
+weights. Imported by name, as no process loads two frameworks."""
+
+
+class Learner(Protocol):
+    """The model of one worker, joined to the others. Called by `train`, the barrier first and once."""
+
+    def barrier(self) -> None:
+        """Waits until all workers have come here."""
+
+    def step(self, batch: Samples) -> None:
+        """Trains on one batch; may return before that is done."""
+
+    def settle(self) -> None:
+        """Returns when all steps are done."""
+
+    def snapshot(self) -> tuple[Any, int | None]:
+        """Returns the weights to judge, float32 [cnn.NUM_PARAMETERS], and the bytes that the system counted
+        on the site's wide-area links so far, both ways; None where it counts none.
+        """
+
+
+def main(path: Path) -> None:
+    """Trains as the job says."""
+    job = WorkerJob.read(path)
+    framework = importlib.import_module(f".{FRAMEWORKS[job.exchange.framework]}", __package__)
+    with framework.join(job) as learner:
+        train(job, learner)
+
+
+def train(job: WorkerJob, learner: Learner) -> None:
+    """Trains from the barrier on, and leaves records."""
+    recorder = Recorder(Path(job.records), waits=job.waits) if job.records else None
+    source = _batches(job)
+    learner.barrier()
+    if recorder:
+        recorder.start(*learner.snapshot())
+    for step in range(1, job.steps + 1):
+        learner.step(next(source))
+        if step % job.every == 0:
+            learner.settle()  # all workers do, or some would run ahead of the snapshots
+            if recorder:
+                recorder.save(step, *learner.snapshot())
+
+
+def _batches(job: WorkerJob) -> Iterator[Samples]:
+    everything, _ = mnist.read(Path(job.data))
+    own = everything.of(mnist.share(everything.labels, job.split, job.site, job.worker))
+    number = job.site[0] * job.worker[1] + job.worker[0]
+    return mnist.batches(own, job.batch, seed=1000 * job.seed + number)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
