@@ -20,7 +20,7 @@ from .worker_job import WorkerJob
 
 @contextmanager
 def join(job: WorkerJob) -> Iterator["GluonLearner"]:
-    """Yields the learner of a job; all workers have the initial weights then. See `worker.FRAMEWORKS`."""
+    """Yields the learner of a job, as `worker.FRAMEWORKS` says."""
     exchange = job.exchange
     if exchange.plugin:
         importlib.import_module(exchange.plugin)
@@ -40,6 +40,7 @@ def join(job: WorkerJob) -> Iterator["GluonLearner"]:
     trainer._init_kvstore()
     trainer._init_params()
     mx.nd.waitall()
+    (getattr(store, "barrier", None) or store._barrier)()
     yield GluonLearner(net, trainer, store)
 
 
@@ -66,15 +67,14 @@ class GluonLearner:
         self._net, self._trainer, self._store = net, trainer, store
         self._loss = mx.gluon.loss.SoftmaxCrossEntropyLoss()
 
-    def barrier(self) -> None:
-        """See `worker.Learner`."""
-        (getattr(self._store, "barrier", None) or self._store._barrier)()
-
-    def step(self, batch: Samples) -> None:
+    def compute(self, batch: Samples) -> None:
         """See `worker.Learner`."""
         with mx.autograd.record():
             loss = self._loss(self._net(mx.nd.array(batch.images)), mx.nd.array(batch.labels))
         loss.backward()
+
+    def step(self) -> None:
+        """See `worker.Learner`."""
         self._trainer.step(1)
 
     def settle(self) -> None:

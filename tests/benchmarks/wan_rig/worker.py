@@ -17,21 +17,21 @@ from .records import Recorder
 from .worker_job import WorkerJob
 
 FRAMEWORKS: Mapping[str, str] = {"gluon": "gluon_learner"}
-"""Module by framework: its `join(job)` is a context that yields a `Learner` once all workers have the initial
-weights. Imported by name, as no process loads two frameworks."""
+"""Module by framework: its `join(job)` is a context that yields a `Learner` when all workers have the initial
+weights and have come there. Imported by name, as no process loads two frameworks."""
 
 
 class Learner(Protocol):
-    """The model of one worker, joined to the others. Called by `train`, the barrier first and once."""
+    """The model of one worker, joined to the others. Called by `train` only."""
 
-    def barrier(self) -> None:
-        """Waits until all workers have come here."""
+    def compute(self, batch: Samples) -> None:
+        """Computes the gradients of one batch; may return before that is done."""
 
-    def step(self, batch: Samples) -> None:
-        """Trains on one batch; may return before that is done."""
+    def step(self) -> None:
+        """Takes a step with them, together with the other workers; may return before that is done."""
 
     def settle(self) -> None:
-        """Returns when all steps are done."""
+        """Returns when all that was begun is done."""
 
     def snapshot(self) -> tuple[Any, int | None]:
         """Returns the weights to judge, float32 [cnn.NUM_PARAMETERS], and the bytes that the system counted
@@ -42,20 +42,20 @@ class Learner(Protocol):
 def main(path: Path) -> None:
     """Trains as the job says."""
     job = WorkerJob.read(path)
+    source = _batches(job)
     framework = importlib.import_module(f".{FRAMEWORKS[job.exchange.framework]}", __package__)
     with framework.join(job) as learner:
-        train(job, learner)
+        train(job, learner, source)
 
 
-def train(job: WorkerJob, learner: Learner) -> None:
-    """Trains from the barrier on, and leaves records."""
+def train(job: WorkerJob, learner: Learner, source: Iterator[Samples]) -> None:
+    """Trains from now on, and leaves records."""
     recorder = Recorder(Path(job.records), waits=job.waits) if job.records else None
-    source = _batches(job)
-    learner.barrier()
     if recorder:
         recorder.start(*learner.snapshot())
     for step in range(1, job.steps + 1):
-        learner.step(next(source))
+        learner.compute(next(source))
+        learner.step()
         if step % job.every == 0:
             learner.settle()  # all workers do, or some would run ahead of the snapshots
             if recorder:
