@@ -14,9 +14,9 @@ from typing import Any, Protocol
 from . import mnist
 from .mnist import Samples
 from .records import Recorder
-from .worker_job import WorkerJob
+from .worker_job import JOINED, WorkerJob
 
-FRAMEWORKS: Mapping[str, str] = {"gluon": "gluon_learner"}
+FRAMEWORKS: Mapping[str, str] = {"gluon": "gluon_learner", "torch": "torch_learner"}
 """Module by framework: its `join(job)` is a context that yields a `Learner` when all workers have the initial
 weights and have come there. Imported by name, as no process loads two frameworks."""
 
@@ -63,10 +63,20 @@ def train(job: WorkerJob, learner: Learner, source: Iterator[Samples]) -> None:
 
 
 def _batches(job: WorkerJob) -> Iterator[Samples]:
+    """Yields the job's batches for ever; those of one process are the batches of all workers, joined."""
     everything, _ = mnist.read(Path(job.data))
-    own = everything.of(mnist.share(everything.labels, job.split, job.site, job.worker))
-    number = job.site[0] * job.worker[1] + job.worker[0]
-    return mnist.batches(own, job.batch, seed=1000 * job.seed + number)
+    (site, sites), (worker, workers) = job.site, job.worker
+    numbers = [site * workers + worker] if job.exchange.name != JOINED else range(sites * workers)
+    sources = [_batches_of(number, job, everything) for number in numbers]
+    return (Samples.joined(batches) for batches in zip(*sources, strict=True))
+
+
+def _batches_of(number: int, job: WorkerJob, everything: Samples) -> Iterator[Samples]:
+    """Yields the batches of one worker, which are the same in whatever process they train."""
+    (_, sites), (_, workers) = job.site, job.worker
+    site, worker = divmod(number, workers)
+    own = mnist.share(everything.labels, job.split, (site, sites), (worker, workers))
+    return mnist.batches(everything.of(own), job.batch, seed=1000 * job.seed + number)
 
 
 if __name__ == "__main__":
