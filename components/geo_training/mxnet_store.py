@@ -23,7 +23,6 @@ from .mxnet_replica import MxnetReplica
 from .place import Place
 from .synchronization import ServedWorker
 from .synchronization.base import BUFFERS, WEIGHTS
-from .topology import ROOT
 
 
 @KVStoreBase.register
@@ -135,8 +134,7 @@ class GeoKfp(KVStoreBase):  # type: ignore[misc]
 
     def wan_bytes(self) -> int:
         """Returns the bytes on this site's link to the root so far, both ways, as its node counts them."""
-        traffic = self._plane.client.peer_traffic()[ROOT]
-        return traffic.sent_bytes + traffic.received_bytes
+        return self._place.wan_bytes()
 
     def agreed_weights(self) -> dict[Any, Array]:
         """Returns the weights that all workers last agreed on, flat, by key."""

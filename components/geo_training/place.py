@@ -14,6 +14,7 @@ from .._launch import variables
 from .plane import Members, Plane
 from .server import dial
 from .synchronization import WorkerPolicy, synchronization
+from .topology import ROOT
 from .transport.tcp import TcpTransport
 from .tree_job import TreeJob
 
@@ -61,6 +62,11 @@ class Place:
         """Notes that the policy is begun by `begin`, so that `finish` ends it."""
         begin()
         self._begun = True
+
+    def wan_bytes(self) -> int:
+        """Returns the bytes on this site's link to the root so far, both ways, as its node counts them."""
+        traffic = self.plane.client.peer_traffic()[ROOT]
+        return traffic.sent_bytes + traffic.received_bytes
 
     def finish(self) -> None:
         """Ends together with the other workers, which all have the same weights then; may be called twice."""

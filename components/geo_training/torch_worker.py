@@ -61,6 +61,10 @@ class GeoOptimizer:
         with self._exchange.agreed(self._model):
             return {name: tensor.detach().clone() for name, tensor in self._model.state_dict().items()}
 
+    def wan_bytes(self) -> int:
+        """Returns the bytes on this site's link to the root so far, both ways, as its node counts them."""
+        return self._place.wan_bytes()
+
     def barrier(self) -> None:
         """Waits until all workers have come here."""
         self._place.plane.total(np.zeros(1))

@@ -102,6 +102,30 @@ def test_speed_ups_are_told_where_a_site_alone_does_not_get_there():
     assert gains.note == ""
 
 
+def test_a_speed_up_is_told_over_the_baseline_of_the_same_framework():
+    others = {"torch_ddp": outcome(measured(60.0)), "torch_hfa": outcome(measured(20.0))}
+    others |= {
+        name: outcome(measured(1.0)) for name in ("mxnet_lan", "torch_ddp_lan", "joined", "torch_joined")
+    }
+    outcomes = compared(alone=0.6, **others)
+    gains = comparison.speed_ups(outcomes, "by_class", 0.95)
+    assert gains.ratios == {"ours": 10, "torch_hfa": 3}
+    assert gains.baselines == {"ours": "mxnet", "torch_hfa": "torch_ddp"}
+    result = results.document({"target": 0.95}, outcomes, gains)
+    assert result["speed_up_baselines"] == gains.baselines
+    lines = {line.split()[0]: line.split() for line in results.table(result).splitlines()}
+    assert lines["torch_hfa"][-2:] == ["3.00", "torch_ddp"]
+    assert lines["ours"][-2:] == ["10.00", "mxnet"]
+    assert lines["torch_ddp"][-2:] == ["-", "-"]
+
+
+def test_a_framework_without_its_baseline_has_no_speed_ups_and_the_other_has():
+    outcomes = compared(alone=0.6, torch_hfa=outcome(measured(20.0)))
+    gains = comparison.speed_ups(outcomes, "by_class", 0.95)
+    assert gains.ratios == {"ours": 10}
+    assert gains.note == "no speed-ups over torch_ddp, which did not run, or did not reach 0.95"
+
+
 @pytest.mark.parametrize(("split", "target"), [("iid", 0.96), ("by_class", 0.95)])
 def test_no_speed_up_is_told_where_a_site_alone_gets_there(split, target):
     gains = comparison.speed_ups(compared(alone=0.97), split, target)
@@ -182,7 +206,7 @@ def test_headers_are_no_payload():
 
 def test_the_plot_has_a_line_a_system():
     outcomes = compared(alone=0.6)
-    drawn = results.plot(results.document({}, outcomes, comparison.SpeedUps({}, "")))
+    drawn = results.plot(results.document({}, outcomes, comparison.SpeedUps({}, {}, "")))
     assert drawn.startswith("<svg")
     for name in outcomes:
         assert f">{name}<" in drawn

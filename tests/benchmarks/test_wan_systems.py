@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.wan_rig import links, mnist
+from benchmarks.wan_rig import cnn, links, mnist
 from benchmarks.wan_rig.network import addresses
 from benchmarks.wan_rig.systems import SYSTEMS, Setting
 from geokfp.components._files import InputError
@@ -57,16 +57,16 @@ def test_damaged_images_are_refused(tmp_path):
 def test_the_model_has_the_parameters_of_the_example_and_takes_its_weights_back():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of MXNet's own, at its import
-        from benchmarks.wan_rig import cnn
+        from benchmarks.wan_rig import gluon_cnn
 
-    net, other = cnn.build(seed=1), cnn.build(seed=2)
-    vector = cnn.weights(net)
+    vector = cnn.initial_weights(seed=1)
     assert vector.shape == (cnn.NUM_PARAMETERS,) == (178_762,)
     assert vector.dtype == np.float32
-    assert np.array_equal(vector, cnn.weights(cnn.build(seed=1)))
-    assert not np.array_equal(vector, cnn.weights(other))
-    cnn.load(other, vector)
-    assert np.array_equal(vector, cnn.weights(other))
+    assert np.array_equal(vector, cnn.initial_weights(seed=1))
+    net = gluon_cnn.build(cnn.initial_weights(seed=2))
+    assert not np.array_equal(vector, gluon_cnn.weights(net))
+    gluon_cnn.load(net, vector)
+    assert np.array_equal(vector, gluon_cnn.weights(net))
 
 
 @pytest.mark.parametrize("name", list(SYSTEMS))

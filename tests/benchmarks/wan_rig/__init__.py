@@ -12,7 +12,9 @@ What a trial is made of, from the network up::
     processes.py      a trial's processes, each at its endpoint
     systems/          what is compared: which processes run where
     mnist.py cnn.py   the data and the model that all systems share
-    gluon_worker.py   one worker of a system
+    worker.py         one worker of a system; worker_job.py is what it is given
+    gluon_learner.py  what it trains with; gluon_cnn.py is the model there
+    torch_learner.py  the same with torch; torch_cnn.py
     records.py        weights and clocks that workers leave behind
     judge.py          accuracy of these weights; evaluator.py is its process
     curve.py          accuracy over time

@@ -5,11 +5,14 @@ from dataclasses import dataclass
 from statistics import median
 
 from .errors import RigError
-from .systems import CONTROL
+from .systems import CONTROL, SYSTEMS
 from .trial import Measured
 
 BASELINE = "mxnet"
+TORCH_BASELINE = "torch_ddp"
 LAN = "mxnet_lan"
+UNTOLD = frozenset(name for name, system in SYSTEMS.items() if not system.shaped)
+"""Systems of which no speed-up is told: they do not run over the links that the baseline runs over."""
 PUBLISHED = ("iid", 0.95)
 """The case in which speed-ups are told although a site alone reaches the target: others publish it."""
 TOLERANCE = 0.02
@@ -68,6 +71,8 @@ class SpeedUps:
 
     ratios: Mapping[str, float]
     """By system; empty when it may not."""
+    baselines: Mapping[str, str]
+    """Which baseline each of them is told over: that of the same framework."""
     note: str
     """Why not, or what to keep in mind; empty when nothing."""
 
@@ -101,28 +106,39 @@ def outcome(runs: Sequence[Run]) -> Outcome:
 
 
 def speed_ups(outcomes: Mapping[str, Outcome], split: str, target: float) -> SpeedUps:
-    """Returns the speed-ups over the baseline, unless a site alone gets there too.
+    """Returns the speed-ups over the baselines, unless a site alone gets there too.
 
     Args:
         outcomes: by system, with the control.
         split: how the sites differ.
         target: accuracy to reach.
     """
-    base, control = outcomes.get(BASELINE), outcomes.get(CONTROL)
-    if base is None or base.seconds_to_target is None:
-        return SpeedUps({}, f"no speed-ups: {BASELINE} did not run, or did not reach {target:g}")
+    control = outcomes.get(CONTROL)
     if control is None or not control.best:
-        return SpeedUps({}, "no speed-ups: the control, each site alone, was not run")
+        return SpeedUps({}, {}, "no speed-ups: the control, each site alone, was not run")
     alone = any(measured.reached for measured in control.best)
     if alone and (split, target) != PUBLISHED:
-        return SpeedUps({}, f"no speed-ups: a site alone reaches {target:g} without the others")
+        return SpeedUps({}, {}, f"no speed-ups: a site alone reaches {target:g} without the others")
+    told = {name: baseline_of(name) for name in outcomes if name not in UNTOLD}
+    times = {name: found.seconds_to_target for name, found in outcomes.items()}
     ratios = {
-        name: base.seconds_to_target / found.seconds_to_target
-        for name, found in outcomes.items()
-        if name not in (BASELINE, LAN, CONTROL) and found.seconds_to_target
+        name: times[base] / seconds
+        for name, base in told.items()
+        if name != base and times.get(base) and (seconds := times[name])
     }
-    note = f"a site alone reaches {target:g} too: speed-ups only compare with figures published so"
-    return SpeedUps(ratios, note if alone else "")
+    notes = [
+        f"no speed-ups over {base}, which did not run, or did not reach {target:g}"
+        for base in dict.fromkeys(told.values())
+        if not times.get(base)
+    ]
+    if alone and ratios:
+        notes.append(f"a site alone reaches {target:g} too: speed-ups only compare with figures published so")
+    return SpeedUps(ratios, {name: told[name] for name in ratios}, "; ".join(notes))
+
+
+def baseline_of(name: str) -> str:
+    """Returns the baseline of the framework that a system trains with."""
+    return TORCH_BASELINE if name.startswith("torch_") else BASELINE
 
 
 def disagreements(outcomes: Mapping[str, Outcome]) -> list[str]:

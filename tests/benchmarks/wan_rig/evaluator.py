@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from . import cnn, mnist
+from . import cnn, gluon_cnn, mnist
 
 
 def main(data: Path) -> None:
@@ -20,15 +20,16 @@ def main(data: Path) -> None:
     # Gets only the time of processors that no other process wants.
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     _, test = mnist.read(data)
-    net = cnn.build(seed=0)
+    net = gluon_cnn.build(np.zeros(cnn.NUM_PARAMETERS, np.float32))
     known: dict[str, float] = {}
     for line in sys.stdin:
         vector = np.load(line.rstrip("\n"))
         # Sites that are in step have equal weights.
         digest = hashlib.sha256(vector.tobytes()).hexdigest()
         if digest not in known:
-            cnn.load(net, vector)
-            known[digest] = cnn.accuracy(net, test.images, test.labels)
+            gluon_cnn.load(net, vector)
+            found = gluon_cnn.logits(net, test.images).argmax(axis=1)
+            known[digest] = float((found == test.labels).mean())
         print(known[digest], flush=True)
 
 

@@ -29,6 +29,7 @@ def document(options: Mapping[str, Any], outcomes: Mapping[str, Outcome], gains:
         "machine": {"cores": os.cpu_count(), "load": os.getloadavg()[0], "python": platform.python_version()},
         "systems": {name: _system(found) for name, found in outcomes.items()},
         "speed_ups": dict(gains.ratios),
+        "speed_up_baselines": dict(gains.baselines),
         "speed_ups_note": gains.note,
         "disagreements": disagreements(outcomes),
     }
@@ -70,8 +71,8 @@ def table(result: Mapping[str, Any]) -> str:
     """Returns the document as lines of text."""
     target = result["options"]["target"]
     lines = [
-        f"{'system':12} {'rate':>7} {f's to {target:g}':>9} {'steps':>6} {'s/step':>8} {'accuracy':>9} "
-        f"{'MB on the WAN':>14} {'own count':>10} {'MB before':>10} {'speed-up':>9}"
+        f"{'system':14} {'rate':>7} {f's to {target:g}':>9} {'steps':>6} {'s/step':>8} {'accuracy':>9} "
+        f"{'MB on the WAN':>14} {'own count':>10} {'MB before':>10} {'speed-up':>9} over"
     ]
     for name, row in result["systems"].items():
         cells = [
@@ -85,7 +86,8 @@ def table(result: Mapping[str, Any]) -> str:
             (_megabytes(row["initial_bytes"]), 10),
             (_number(result["speed_ups"].get(name), ".2f"), 9),
         ]
-        lines.append(" ".join([f"{name:12}", *(f"{text:>{width}}" for text, width in cells)]))
+        over = result["speed_up_baselines"].get(name, _NOTHING)
+        lines.append(" ".join([f"{name:14}", *(f"{text:>{width}}" for text, width in cells), over]))
         lines += [
             f"  failed at {run['learning_rate']:g}: {run['error']}" for run in row["runs"] if run["error"]
         ]

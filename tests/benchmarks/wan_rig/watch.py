@@ -43,8 +43,8 @@ class Watch:
     def __init__(self, system: System, setting: Setting, judge: Judge, limits: Limits) -> None:
         self._system = system
         self._limits = limits
-        self._sites = setting.sites
-        self._followers = {site: Follower(setting.records / site) for site in setting.sites}
+        self._sites = system.recording(setting.sites)
+        self._followers = {site: Follower(setting.records / site) for site in self._sites}
         self._judge = judge
         self._submitted = False
         self._points: list[Point] = []

@@ -1,13 +1,12 @@
 """What a system is: which processes run where in one trial."""
 
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from ..gluon_job import GluonJob
 from ..processes import Process
+from ..worker_job import Exchange, WorkerJob
 
 CONTROL = "alone"
 """Name of the control, in which no site knows of another."""
@@ -64,24 +63,16 @@ class System:
     """Whether it runs over the shaped links."""
     judged: Callable[[list[float]], float] = min
     """Which of the sites' accuracies counts: by default all sites must reach the target."""
+    one_process: bool = False
+    """Whether one process trains for all sites: it leaves its records as the first of them."""
+
+    def recording(self, sites: Sequence[str]) -> tuple[str, ...]:
+        """Returns those of the sites that leave records."""
+        return tuple(sites[:1] if self.one_process else sites)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Store:
-    """The key-value store that a worker trains through."""
-
-    name: str
-    """What `mxnet.kv.create` takes."""
-    plugin: str = ""
-    """Module that registers it; empty for MXNet's own."""
-    compression: Mapping[str, Any] = field(default_factory=dict)
-    """What `gluon.Trainer` takes as compression_params."""
-    num_workers: int
-    """Workers whose gradients it adds up."""
-
-
-def gluon_worker(
-    setting: Setting, site: int, worker: int, store: Store, environment: Mapping[str, str]
+def worker_at(
+    setting: Setting, site: int, worker: int, exchange: Exchange, environment: Mapping[str, str]
 ) -> Process:
     """Returns one worker, after writing its job; the first of each site leaves the records.
 
@@ -89,17 +80,16 @@ def gluon_worker(
         setting: the trial's.
         site: number of the site.
         worker: number of the worker in its site.
-        store: what it trains through.
-        environment: variables that the store reads.
+        exchange: what it trains through.
+        environment: variables that the exchange reads.
     """
     name = f"{setting.sites[site]}-worker-{worker}"
     path = setting.folder / f"{name}.json"
-    GluonJob(
+    WorkerJob(
         data=str(setting.data),
         split=setting.split,
         site=(site, len(setting.sites)),
         worker=(worker, setting.workers),
-        num_workers=store.num_workers,
         batch=setting.batch,
         learning_rate=setting.learning_rate,
         seed=setting.seed,
@@ -107,14 +97,12 @@ def gluon_worker(
         every=setting.every,
         records="" if worker else str(setting.records / setting.sites[site]),
         waits=setting.waits,
-        store=store.name,
-        plugin=store.plugin,
-        compression=dict(store.compression),
+        exchange=exchange,
     ).write(path)
     return Process(
         name=name,
         endpoint=setting.sites[site],
-        command=(sys.executable, "-m", "wan_rig.gluon_worker", str(path)),
+        command=(sys.executable, "-m", "wan_rig.worker", str(path)),
         environment={**PYTHON_ENVIRONMENT, **environment},
         finishes=True,
     )

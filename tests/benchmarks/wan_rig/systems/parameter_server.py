@@ -8,7 +8,8 @@ from typing import Any
 
 from ..links import ROOT
 from ..processes import Process
-from .base import PYTHON_ENVIRONMENT, Setting, Store, System, gluon_worker
+from ..worker_job import Exchange
+from .base import PYTHON_ENVIRONMENT, Setting, System, worker_at
 
 _PORT = 9091
 _LOOPBACK = "127.0.0.1"
@@ -25,11 +26,11 @@ class _Variant:
 def _over_all_sites(variant: _Variant, setting: Setting) -> tuple[Process, ...]:
     """Scheduler and server at the root, all workers at their sites."""
     num_workers = len(setting.sites) * setting.workers
-    store = Store(name="dist_sync", compression=variant.compression, num_workers=num_workers)
+    exchange = Exchange(name="dist_sync", compression=variant.compression, num_workers=num_workers)
     group = {**_group(setting.addresses[ROOT], num_workers), **variant.environment}
     servers = _servers(ROOT, ROOT, {**group, "DMLC_NODE_HOST": setting.addresses[ROOT]})
     workers = [
-        gluon_worker(setting, site, worker, store, {**group, **_as_worker(setting.addresses[name])})
+        worker_at(setting, site, worker, exchange, {**group, **_as_worker(setting.addresses[name])})
         for site, name in enumerate(setting.sites)
         for worker in range(setting.workers)
     ]
@@ -38,13 +39,13 @@ def _over_all_sites(variant: _Variant, setting: Setting) -> tuple[Process, ...]:
 
 def _each_site_alone(setting: Setting) -> tuple[Process, ...]:
     """Scheduler, server and workers at every site, which never leave it."""
-    store = Store(name="dist_sync", num_workers=setting.workers)
+    exchange = Exchange(name="dist_sync", num_workers=setting.workers)
     group = _group(_LOOPBACK, setting.workers)
     planned: list[Process] = []
     for site, name in enumerate(setting.sites):
         planned += _servers(name, name, {**group, "DMLC_NODE_HOST": _LOOPBACK})
         for worker in range(setting.workers):
-            planned.append(gluon_worker(setting, site, worker, store, {**group, **_as_worker(_LOOPBACK)}))
+            planned.append(worker_at(setting, site, worker, exchange, {**group, **_as_worker(_LOOPBACK)}))
     return tuple(planned)
 
 

@@ -1,8 +1,8 @@
-"""Ours: MXNet's Trainer over a tree of aggregators, one node at the root and one at each site."""
+"""Ours: MXNet's Trainer or a loop of torch over a tree of aggregators, one at the root and at each site."""
 
 import sys
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from geokfp.components.geo_training.topology import Site, Topology
@@ -11,10 +11,15 @@ from geokfp.components.geo_training.tree_job import TreeJob
 
 from ..links import ROOT
 from ..processes import Process
-from .base import PYTHON_ENVIRONMENT, Setting, Store, System, gluon_worker
+from ..worker_job import TREE, Exchange
+from .base import PYTHON_ENVIRONMENT, Setting, System, worker_at
 
 _ROOT_PORT, _SITE_PORT = 9200, 9201
-_STORE, _PLUGIN = "geokfp", "geokfp.components.geo_training.mxnet_store"
+_EXCHANGES = {
+    "gluon": partial(Exchange, name=TREE, plugin="geokfp.components.geo_training.mxnet_store"),
+    "torch": partial(Exchange, name=TREE, framework="torch"),
+}
+"""By framework."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,10 +31,10 @@ class _Stack:
     hierarchy: bool = True
 
 
-def _plan(stack: _Stack, setting: Setting) -> tuple[Process, ...]:
+def _plan(stack: _Stack, setting: Setting, framework: str = "gluon") -> tuple[Process, ...]:
     job = _job(stack, setting)
     path = str(job.write(setting.folder / "tree.json"))
-    store = Store(name=_STORE, plugin=_PLUGIN, num_workers=len(job.topology.workers))
+    exchange = _EXCHANGES[framework](num_workers=len(job.topology.workers))
     nodes = [_node("root", ROOT, path)]
     workers = []
     for number, endpoint in enumerate(setting.sites):
@@ -38,7 +43,7 @@ def _plan(stack: _Stack, setting: Setting) -> tuple[Process, ...]:
         names = [name for site in sites for name in site.workers]
         for worker, name in enumerate(names):
             place = {"GEOKFP_TREE": path, "GEOKFP_WORKER": name}
-            workers.append(gluon_worker(setting, number, worker, store, place))
+            workers.append(worker_at(setting, number, worker, exchange, place))
     return (*nodes, *workers)
 
 
@@ -98,3 +103,12 @@ OURS = {
     "best": _system("the best of ours", **_BEST),
     "best_lan": _system("the same over links without limits", shaped=False, **_BEST),
 }
+"""With gluon."""
+
+
+def _with_torch(system: System) -> System:
+    plan = partial(system.plan, framework="torch")
+    return replace(system, says=f"{system.says}; with torch", plan=plan)
+
+
+TORCH_OURS = {f"torch_{name}": _with_torch(system) for name, system in OURS.items()}
