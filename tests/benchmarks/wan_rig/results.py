@@ -10,7 +10,7 @@ from typing import Any
 
 from geokfp.components._files import new_file
 
-from .comparison import Outcome, SpeedUps, disagreements
+from .comparison import Outcome, SpeedUps, disagreements, too_busy
 from .trial import Measured
 
 _NOTHING = "-"
@@ -32,6 +32,7 @@ def document(options: Mapping[str, Any], outcomes: Mapping[str, Outcome], gains:
         "speed_up_baselines": dict(gains.baselines),
         "speed_ups_note": gains.note,
         "disagreements": disagreements(outcomes),
+        "too_busy": too_busy(outcomes, dict(options.get("at_once", ()))),
     }
 
 
@@ -47,6 +48,7 @@ def _system(found: Outcome) -> dict[str, Any]:
         "wan_bytes_with_headers": typical and typical.wan_bytes_with_headers,
         "wan_bytes_from_root": typical and typical.wan_bytes_from_root,
         "initial_bytes": typical and typical.initial_bytes,
+        "cores_busy": typical and typical.cores_busy,
         "learning_rate": found.learning_rate,
         "curve": [asdict(point) for point in typical.curve] if typical else [],
         "runs": [
@@ -91,7 +93,7 @@ def table(result: Mapping[str, Any]) -> str:
         lines += [
             f"  failed at {run['learning_rate']:g}: {run['error']}" for run in row["runs"] if run["error"]
         ]
-    notes = [result["speed_ups_note"], *result["disagreements"]]
+    notes = [result["speed_ups_note"], *result["disagreements"], *result["too_busy"]]
     return "\n".join(lines + [f"({note})" for note in notes if note])
 
 
@@ -104,7 +106,7 @@ def plot(result: Mapping[str, Any]) -> str:
         for name, row in result["systems"].items()
         if row["curve"]
     }
-    return lines(series, x_label="seconds of training", y_label="accuracy on test images")
+    return lines(series, x_label="seconds of training", y_label="accuracy on test images", log_x=True)
 
 
 def write(path: Path, text: str) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .cores import Cores
 from .counters import Counters
 from .curve import Point, reached
 from .judge import Judge
@@ -41,6 +42,8 @@ class Measured:
     """What the system counted itself; None where it counts nothing."""
     initial_bytes: int
     """Payload before the clock started: meeting, and distributing the initial weights."""
+    cores_busy: float
+    """Share of all processor time that anything on the machine used, from the start of the clock on."""
     curve: tuple[Point, ...]
     """Accuracy over time."""
 
@@ -63,13 +66,16 @@ def run(system: System, setting: Setting, links: Links, judge: Judge, limits: Li
         came = time.monotonic()
         with Processes(built, system.plan(setting), setting.folder / "logs") as processes:
             watch = Watch(system, setting, judge, limits)
+            watch.until_started(processes)
+            cores = Cores()
             watch.until_over(built, processes)
+            cores_busy = cores.busy()
         built.stop_schedule()
         watch.until_judged()
-        return _measured(watch, counters, came, limits.target)
+        return _measured(watch, counters, came, limits.target, cores_busy)
 
 
-def _measured(watch: Watch, counters: Counters, came: float, target: float) -> Measured:
+def _measured(watch: Watch, counters: Counters, came: float, target: float, cores_busy: float) -> Measured:
     points = watch.points
     found = reached(points, target)
     end = found or points[-1]
@@ -86,6 +92,7 @@ def _measured(watch: Watch, counters: Counters, came: float, target: float) -> M
         wan_bytes_from_root=counters.sent([ROOT], watch.began, end.moment).payload_bytes,
         wan_bytes_counted_by_engine=_counted(watch.rows, watch.began, end.moment),
         initial_bytes=counters.sent(names, came, watch.began).payload_bytes,
+        cores_busy=cores_busy,
         curve=tuple(points),
     )
 
