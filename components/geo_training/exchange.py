@@ -51,7 +51,17 @@ class GeoExchange:
     def step(self, model: nn.Module, optimizer: torch.optim.Optimizer, num_samples: int) -> None:  # noqa: ARG002
         """See `Exchange`; what the workers exchange, and when, the policy says."""
         self._optimizer = optimizer
-        self._policy.step(self._replica.gradient() if num_samples else None, num_samples)
+        self._policy.step(self if num_samples else None, num_samples)
+
+    def flat(self) -> Array:
+        """See `Gradient`."""
+        return self._replica.gradient()
+
+    def apply(self, num_samples: int) -> None:
+        """See `Gradient`."""
+        assert self._optimizer is not None  # the step has named it
+        self._replica.divide_gradient(num_samples)
+        self._optimizer.step()
 
     def agreed(self, model: nn.Module) -> AbstractContextManager[None]:  # noqa: ARG002
         """See `Exchange`."""

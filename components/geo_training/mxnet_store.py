@@ -43,7 +43,7 @@ class GeoKfp(KVStoreBase):  # type: ignore[misc]
         self._tensors: MxnetReplica | None = None
         self._updater: Any = None
         self._root_scale = np.float32(1)
-        self._pushed: dict[Any, Array] = {}
+        self._pushed: dict[Any, list[Any]] = {}
         self._pulled: dict[Any, list[Any]] = {}
 
     @property
@@ -104,9 +104,9 @@ class GeoKfp(KVStoreBase):  # type: ignore[misc]
         for each, array in zip(_listed(key), _grouped(key, value), strict=True):
             if each in self._pushed or each not in self._arrays:
                 raise UsageError(f"key {each!r} is pushed twice in a step, or was not named before")
-            self._pushed[each] = sum(one.asnumpy().reshape(-1).astype(np.float32) for one in array)
+            self._pushed[each] = [one.copy() for one in array]  # the script may reuse its own
         if len(self._pushed) == len(tensors.keys):
-            self._step(tensors)
+            self._step()
 
     def pull(self, key: Any, out: Any, priority: int = 0, ignore_sparse: bool = True) -> None:  # noqa: ARG002
         """Copies weights into `out`: at once, or at the end of the step that the key was pushed in."""
@@ -163,9 +163,23 @@ class GeoKfp(KVStoreBase):  # type: ignore[misc]
             self._place.begin(lambda: self._policy.begin(tensors, self._plane, self._update))
         return self._tensors
 
-    def _step(self, tensors: MxnetReplica) -> None:
-        gradient = np.concatenate([self._pushed[key] for key in tensors.keys])
-        self._policy.step(gradient * self._root_scale, 1)
+    def flat(self) -> Array:
+        """See `Gradient`."""
+        tensors = self._begin()
+        pushed = (sum(one.asnumpy().reshape(-1) for one in self._pushed[key]) for key in tensors.keys)
+        flat: Array = np.concatenate([values.astype(np.float32, copy=False) for values in pushed])
+        return flat if self._root_scale == 1 else flat * self._root_scale
+
+    def apply(self, num_samples: int) -> None:  # noqa: ARG002
+        """See `Gradient`; stands for the sum of all workers', which `rescale_grad` divides by all."""
+        if any(len(pushed) > 1 for pushed in self._pushed.values()):
+            self._update(self.flat())
+            return
+        for key, (gradient,) in self._pushed.items():
+            self._updater(key, gradient * self.num_workers, self._arrays[key][0])
+
+    def _step(self) -> None:
+        self._policy.step(self, 1)
         self._pushed.clear()
         pulled, self._pulled = self._pulled, {}
         for key, arrays in pulled.items():

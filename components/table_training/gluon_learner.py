@@ -1,5 +1,6 @@
 """A gluon block that learns together with the other workers'. Knows nothing of sites. For MXNet 1.9.1."""
 
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -33,10 +34,10 @@ class GluonLearner:
     def __init__(self, built: Built, plane: Plane, policy: WorkerPolicy, sample: Array) -> None:
         self._built, self._policy = built, policy
         self._replica = replica = _prepared(built, sample)
-        self._update = _updater(built, replica)
+        self._optimizer = _Optimizer(built, replica)
         replica.set_weights(plane.first(WEIGHTS, replica.layout, replica.weights()))
         replica.set_statistics(plane.first(BUFFERS, replica.statistics_layout, replica.statistics()))
-        policy.begin(replica, plane, self._update)
+        policy.begin(replica, plane, self._optimizer.step_flat)
 
     def step(self, features: Array, labels: Array) -> float:
         """See `Learner`."""
@@ -44,8 +45,16 @@ class GluonLearner:
             self._policy.step(None, 0)
             return 0.0
         _, loss = _gradients(self._built, features, labels)
-        self._policy.step(self._replica.gradient(), len(labels))
+        self._policy.step(self, len(labels))
         return float(loss.sum().asscalar())
+
+    def flat(self) -> Array:
+        """See `Gradient`."""
+        return self._replica.gradient()
+
+    def apply(self, num_samples: int) -> None:
+        """See `Gradient`."""
+        self._optimizer.step(gradient / num_samples for gradient in self._replica.gradients())
 
     def judge(self, features: Array, labels: Array) -> Judged:
         """See `Learner`."""
@@ -67,7 +76,7 @@ def step_alone(built: Built, features: Array, labels: Array) -> Shapes:
     """Takes a step without other workers."""
     replica = _prepared(built, features)
     outputs, loss = _gradients(built, features, labels)
-    _updater(built, replica)(replica.gradient() / np.float32(len(labels)))
+    _Optimizer(built, replica).step(gradient / len(labels) for gradient in replica.gradients())
     return Shapes(outputs.shape, loss.shape)
 
 
@@ -80,17 +89,23 @@ def _prepared(built: Built, sample: Array) -> MxnetReplica:
     return MxnetReplica(learned, [[each.data()] for each in parameters if each.grad_req == "null"])
 
 
-def _updater(built: Built, replica: MxnetReplica) -> Any:
-    """Returns what lets the optimizer take a step with a flat mean gradient, as gluon's Trainer would."""
-    parameters = dict(enumerate(built.model.collect_params().values()))
-    built.optimizer.param_dict = {key: parameters[key] for key in replica.keys}
-    update = mx.optimizer.get_updater(built.optimizer)
+class _Optimizer:
+    """Steps as gluon's Trainer would."""
 
-    def step(mean: Array) -> None:
-        for key, gradient in replica.cut(mean):
-            update(key, mx.nd.array(gradient), parameters[key].data())
+    def __init__(self, built: Built, replica: MxnetReplica) -> None:
+        parameters = dict(enumerate(built.model.collect_params().values()))
+        built.optimizer.param_dict = self._parameters = {key: parameters[key] for key in replica.keys}
+        self._replica = replica
+        self._update = mx.optimizer.get_updater(built.optimizer)
 
-    return step
+    def step_flat(self, mean: Array) -> None:
+        """Takes a step with a flat mean gradient."""
+        self.step(mx.nd.array(gradient) for _, gradient in self._replica.cut(mean))
+
+    def step(self, means: Iterable[Any]) -> None:
+        """Takes a step with the mean gradient of each array, in the replica's order."""
+        for (key, parameter), mean in zip(self._parameters.items(), means, strict=True):
+            self._update(key, mean, parameter.data())
 
 
 def _gradients(built: Built, features: Array, labels: Array) -> tuple[Any, Any]:

@@ -32,6 +32,19 @@ class Vector:
         self._measured = np.array(statistics, np.float32)
 
 
+class Gradient:
+    """See `Gradient` of the policies; `update` is what its optimizer does."""
+
+    def __init__(self, values, update):
+        self._values, self._update = values, update
+
+    def flat(self):
+        return self._values
+
+    def apply(self, num_samples):
+        self._update(self._values / np.float32(num_samples))
+
+
 def gradient_of(weights, worker, step):
     """Of a quadratic whose minimum depends on worker and step, so that who steps when matters."""
     target = np.cos(np.arange(COUNT) + worker + step).astype(np.float32)
@@ -71,7 +84,8 @@ def train(text, steps, shape=None, pause=None, *, after=None, compression="none"
             if pause is not None:
                 pause(name, step)
             number = samples_of(worker)
-            policy.step(gradient_of(replica.weights(), worker, step) * np.float32(number), number)
+            gradient = gradient_of(replica.weights(), worker, step) * np.float32(number)
+            policy.step(Gradient(gradient, update), number)
             seen[name].append(replica.weights())
             if after is not None:
                 after(name, step)

@@ -44,6 +44,16 @@ class Replica(Protocol):
         """Replaces them."""
 
 
+class Gradient(Protocol):
+    """A worker's gradient in one step, as its framework has it, of the loss summed over its samples."""
+
+    def flat(self) -> Array:
+        """Returns it, float32 [layout.count]."""
+
+    def apply(self, num_samples: int) -> None:
+        """Lets the framework's optimizer take a step with the mean over the worker's own samples."""
+
+
 class WorkerPolicy(Protocol):
     """What a worker asks; one object a worker and training. All workers must call it in the same way."""
 
@@ -56,11 +66,11 @@ class WorkerPolicy(Protocol):
             update: the local optimizer.
         """
 
-    def step(self, gradient: Array | None, num_samples: int) -> None:
+    def step(self, gradient: Gradient | None, num_samples: int) -> None:
         """Takes one step; called once a step.
 
         Args:
-            gradient: gradient of the loss summed over the worker's samples, flat; None with 0 samples.
+            gradient: the worker's; None with 0 samples.
             num_samples: samples behind it.
         """
 

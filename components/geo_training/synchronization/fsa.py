@@ -9,12 +9,11 @@ from typing import Annotated
 
 import numpy as np
 
-from ..messages import Array
 from ..optimizers import OPTIMIZERS, OptimizerSpec
 from ..plane import Plane
 from ..spec import Nested, check
 from ..units import GRADIENT
-from .base import Replica, Update
+from .base import Gradient, Replica, Update
 from .ending import Ask, stay_until_all_are_done
 from .served_worker import ServedWorker
 from .statistics import average_statistics
@@ -28,10 +27,11 @@ class FullAtWorker:
         self._replica, self._plane, self._update = replica, plane, update
         self._samples = 0
 
-    def step(self, gradient: Array | None, num_samples: int) -> None:
+    def step(self, gradient: Gradient | None, num_samples: int) -> None:
         """See `WorkerPolicy`."""
         self._samples += num_samples
-        mean = self._plane.mean(GRADIENT, self._replica.layout, gradient, num_samples).wait()
+        own = None if gradient is None else gradient.flat()
+        mean = self._plane.mean(GRADIENT, self._replica.layout, own, num_samples).wait()
         self._update(np.zeros(self._replica.layout.count, np.float32) if mean is None else mean)
 
     def agreed(self) -> None:

@@ -16,7 +16,7 @@ from ..messages import Array
 from ..plane import Flight, Layout, Plane
 from ..spec import Interval
 from ..units import DELTA, SITE
-from .base import Replica, Update
+from .base import Gradient, Replica, Update
 from .ending import Ask, stay_until_all_are_done
 from .statistics import STATISTICS, begin_statistics, end_statistics
 
@@ -74,19 +74,19 @@ class LocalSteps:
         self._num_fragments = num_fragments
         self._damping = damping
 
-    def begin(self, replica: Replica, plane: Plane, update: Update) -> None:
+    def begin(self, replica: Replica, plane: Plane, update: Update) -> None:  # noqa: ARG002
         """See `WorkerPolicy`."""
-        self._replica, self._plane, self._update = replica, plane, update
+        self._replica, self._plane = replica, plane
         self._anchor = replica.weights()
         self._fragments = [_Fragment(layout) for layout in replica.layout.fragments(self._num_fragments)]
         self._samples = self._site_samples = 0
         self._step = 0
         self._plan.begin(replica, plane)
 
-    def step(self, gradient: Array | None, num_samples: int) -> None:
+    def step(self, gradient: Gradient | None, num_samples: int) -> None:
         """See `WorkerPolicy`."""
         if gradient is not None:
-            self._update(gradient / np.float32(max(num_samples, 1)))
+            gradient.apply(num_samples)
         self._step += 1
         self._samples += num_samples
         self._site_samples += num_samples

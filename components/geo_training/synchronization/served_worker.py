@@ -5,7 +5,7 @@ import numpy as np
 from ..messages import Array
 from ..plane import Plane
 from ..units import GRADIENT, OWN
-from .base import SERVED, Replica, Update
+from .base import SERVED, Gradient, Replica, Update
 from .ending import Ask, stay_until_all_are_done
 from .statistics import average_statistics
 
@@ -26,10 +26,11 @@ class ServedWorker:
         site = plane.members.name.partition("/")[0]
         self._scope = f"{OWN}{site}" if self._own_rounds else plane.members.scope
 
-    def step(self, gradient: Array | None, num_samples: int) -> None:
+    def step(self, gradient: Gradient | None, num_samples: int) -> None:
         """See `WorkerPolicy`."""
         self._samples += num_samples
-        flight = self._plane.mean(GRADIENT, self._replica.layout, gradient, num_samples, self._scope)
+        own = None if gradient is None else gradient.flat()
+        flight = self._plane.mean(GRADIENT, self._replica.layout, own, num_samples, self._scope)
         change = flight.wait()
         if change is not None:
             self._move(change)
