@@ -42,7 +42,7 @@ class Learner(Protocol):
 def main(path: Path) -> None:
     """Trains as the job says."""
     job = WorkerJob.read(path)
-    source = _batches(job)
+    source = batches(job)
     framework = importlib.import_module(f".{FRAMEWORKS[job.exchange.framework]}", __package__)
     with framework.join(job) as learner:
         train(job, learner, source)
@@ -62,13 +62,13 @@ def train(job: WorkerJob, learner: Learner, source: Iterator[Samples]) -> None:
                 recorder.save(step, *learner.snapshot())
 
 
-def _batches(job: WorkerJob) -> Iterator[Samples]:
+def batches(job: WorkerJob) -> Iterator[Samples]:
     """Yields the job's batches for ever; those of one process are the batches of all workers, joined."""
     everything, _ = mnist.read(Path(job.data))
     (site, sites), (worker, workers) = job.site, job.worker
     numbers = [site * workers + worker] if job.exchange.name != JOINED else range(sites * workers)
     sources = [_batches_of(number, job, everything) for number in numbers]
-    return (Samples.joined(batches) for batches in zip(*sources, strict=True))
+    return (Samples.joined(parts) for parts in zip(*sources, strict=True))
 
 
 def _batches_of(number: int, job: WorkerJob, everything: Samples) -> Iterator[Samples]:

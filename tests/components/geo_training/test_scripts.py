@@ -19,15 +19,18 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 geo = join(model, optimizer)
 first = torch.cat([p.detach().flatten() for p in model.parameters()]).numpy()
 generator = torch.Generator().manual_seed(index)
+wan_bytes = [geo.wan_bytes()]
 for _ in range(6 + index):
     x = torch.randn(8, 4, generator=generator)
     loss = torch.nn.functional.cross_entropy(model(x), (x[:, 0] > 0).long())
     optimizer.zero_grad()
     loss.backward()
     geo.step(len(x))
+wan_bytes.append(geo.wan_bytes())
 geo.finish()
 last = torch.cat([p.detach().flatten() for p in model.parameters()]).numpy()
-np.savez(os.environ["RESULT"], first=first, last=last, mean=model[1].running_mean.numpy())
+mean = model[1].running_mean.numpy()
+np.savez(os.environ["RESULT"], first=first, last=last, mean=mean, wan_bytes=np.array(wan_bytes))
 """
 
 GLUON = """
@@ -157,6 +160,9 @@ def test_a_torch_script_trains_with_two_lines(tmp_path, synchronization):
     results = run_script(TORCH, tmp_path, synchronization=synchronization)
     assert not np.array_equal(same(results, "last"), same(results, "first"))
     assert np.abs(same(results, "mean")).max() > 0
+    for one in results.values():
+        before, after = one["wan_bytes"]
+        assert after - before > 2 * one["last"].nbytes  # at least one exchange, up and down
 
 
 @pytest.mark.parametrize(
