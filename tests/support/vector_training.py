@@ -42,7 +42,7 @@ def samples_of(worker):
     return 1 + worker
 
 
-def train(text, steps, shape=None, pause=None, *, after=None, compression="none"):
+def train(text, steps, shape=None, pause=None, *, after=None, compression="none", without=()):
     """Trains one vector a worker by plain SGD; returns weights by step, of each worker, and the replicas.
 
     Args:
@@ -52,6 +52,7 @@ def train(text, steps, shape=None, pause=None, *, after=None, compression="none"
         pause: called with a worker's name and step before each step.
         after: called in the same way after it.
         compression: between the sites.
+        without: (worker, step) of the steps that are taken without samples.
     """
     shape = shape or topology(2, 2)
     replicas = {name: Vector(measured=float(i)) for i, name in enumerate(shape.workers)}
@@ -70,8 +71,9 @@ def train(text, steps, shape=None, pause=None, *, after=None, compression="none"
         for step in range(steps[worker] if isinstance(steps, list) else steps):
             if pause is not None:
                 pause(name, step)
-            number = samples_of(worker)
-            policy.step(gradient_of(replica.weights(), worker, step) * np.float32(number), number)
+            number = 0 if (worker, step) in without else samples_of(worker)
+            gradient = gradient_of(replica.weights(), worker, step) * np.float32(number)
+            policy.step(gradient if number else None, number)
             seen[name].append(replica.weights())
             if after is not None:
                 after(name, step)

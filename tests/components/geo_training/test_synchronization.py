@@ -103,6 +103,17 @@ def test_workers_with_unequal_numbers_of_steps_end_together_with_one_model(text)
     assert np.abs(one_model(replicas)).max() > 0.01
 
 
+@pytest.mark.parametrize("text", EVERY)
+def test_steps_without_samples_after_all_others_have_ended_do_not_look_like_the_end(text):
+    without = {(3, 5), (3, 6), (0, 1), (1, 1), (2, 1), (3, 1)}
+    seen, replicas = train(text, [3, 2, 4, 9], without=without)
+    weights = one_model(replicas)
+    last = list(seen.values())[3]
+    assert len(last) == 9
+    assert not np.array_equal(last[6], last[7])
+    assert np.isfinite(weights).all()
+
+
 @pytest.mark.parametrize("text", [each for each in EVERY if not each.startswith("hfa(k1=3)")])
 def test_what_is_measured_is_averaged_by_samples_and_never_moved_by_the_outer_optimizer(text):
     _, replicas = train(text, 8)
