@@ -6,10 +6,14 @@ import threading
 import numpy as np
 import pytest
 from geokfp.components._files import InputError
+from geokfp.components.geo_training.client import Terms
+from geokfp.components.geo_training.plane import Layout, Members, Plane
 from geokfp.components.geo_training.synchronization import synchronization
 from geokfp.components.geo_training.synchronization.esync import steps_of_sites
 from geokfp.components.geo_training.tree_job import TreeJob
-from support.geo_tree import topology
+from geokfp.components.geo_training.units import TREE, Unit
+from support.geo_tree import at_once, topology, tree
+from support.memory_transport import MemoryTransport
 from support.vector_training import COUNT, gradient_of, one_model, samples_of, train
 
 
@@ -136,6 +140,42 @@ def test_a_quorum_does_not_wait_for_the_slow_site_whose_change_counts_later():
     seen, replicas = train("hfa(k1=2) + quorum(workers=1, grace_s=0)", 8, shape, pause)
     one_model(replicas)
     assert len(seen["site-1/trainer-0"]) == 8
+
+
+def test_what_comes_late_with_some_of_its_units_only_is_whole_with_zeros():
+    shape, layout = topology(2, 1), Layout.of([("first", 1000), ("second", 1500)])
+    ones, results = np.ones(2500, np.float32), {}
+    parts_have_come = threading.Event()
+
+    def work(name):
+        client = whole.client(name)
+        plane = Plane(client, Members(workers=shape.workers, name=name))
+        if plane.index == 0:
+            assert plane.mean("delta", layout, ones, 1.0).wait() is not None
+            first_has_come.set()
+            assert parts_have_come.wait(20)
+            results[name] = plane.mean("delta", layout, None, 0.0).wait()
+            plane.mean("delta", layout, None, 0.0).wait()
+        else:
+            assert first_has_come.wait(20)
+            late = [client.next_round(TREE, Unit("delta first", 0, 1000))]
+            late.append(client.next_round(TREE, Unit("delta second", 0, 1500)))
+            terms = Terms(reduction="mean", weight=2.0)
+            client.wait(client.push(late[0], 2 * 3 * ones[:1000], terms))
+            parts_have_come.set()
+            results[name] = plane.mean("delta", layout, None, 0.0).wait()
+            client.wait(client.push(late[1], 2 * 3 * ones[:1500], terms))
+            results["rest"] = plane.mean("delta", layout, None, 0.0).wait()
+        plane.close()
+
+    first_has_come = threading.Event()
+    rule = "hfa + quorum(workers=1, grace_s=0)"
+    with tree(shape, MemoryTransport(), synchronization=rule) as whole:
+        at_once(work, shape.workers)
+    assert not whole.errors
+    for name in shape.workers:
+        np.testing.assert_array_equal(results[name], [3.0] * 1000 + [0.0] * 1500)
+    np.testing.assert_array_equal(results["rest"], [0.0] * 1000 + [3.0] * 1500)
 
 
 @pytest.mark.parametrize(
