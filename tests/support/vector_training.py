@@ -42,7 +42,9 @@ def samples_of(worker):
     return 1 + worker
 
 
-def train(text, steps, shape=None, pause=None, *, after=None, compression="none", without=()):
+def train(
+    text, steps, shape=None, pause=None, *, after=None, compression="none", without=(), measuring=False
+):
     """Trains one vector a worker by plain SGD; returns weights by step, of each worker, and the replicas.
 
     Args:
@@ -53,6 +55,7 @@ def train(text, steps, shape=None, pause=None, *, after=None, compression="none"
         after: called in the same way after it.
         compression: between the sites.
         without: (worker, step) of the steps that are taken without samples.
+        measuring: whether each step of a worker measures its number, as the first weights came with.
     """
     shape = shape or topology(2, 2)
     replicas = {name: Vector(measured=float(i)) for i, name in enumerate(shape.workers)}
@@ -75,6 +78,8 @@ def train(text, steps, shape=None, pause=None, *, after=None, compression="none"
             gradient = gradient_of(replica.weights(), worker, step) * np.float32(number)
             policy.step(gradient if number else None, number)
             seen[name].append(replica.weights())
+            if measuring:
+                replica.set_statistics([worker])
             if after is not None:
                 after(name, step)
         policy.finish()

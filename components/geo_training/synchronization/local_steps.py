@@ -18,7 +18,7 @@ from ..spec import Interval
 from ..units import DELTA, SITE
 from .base import Replica, Update
 from .ending import Ask, stay_until_all_are_done
-from .statistics import STATISTICS, begin_statistics, end_statistics
+from .statistics import STATISTICS, average_statistics, begin_statistics, end_statistics
 
 Steps: TypeAlias = Annotated[int, Interval(low=1, high=1_000_000)]
 """How many steps lie between two synchronisations, as an option."""
@@ -107,7 +107,11 @@ class LocalSteps:
         return self._anchor
 
     def finish(self) -> None:
-        """See `WorkerPolicy`: brings the last change, then stays until nobody brings any."""
+        """See `WorkerPolicy`: brings the last change, then stays until nobody brings any.
+
+        What is measured is averaged once more: the last round may have been without workers that had ended.
+        """
+        measured = self._replica.statistics()
         for fragment in self._fragments:
             self._leave(fragment)
         pieces = {Ask(DELTA, fragment.layout): fragment.piece for fragment in self._fragments}
@@ -116,14 +120,14 @@ class LocalSteps:
             asks[Ask(STATISTICS, self._replica.statistics_layout)] = statistics
         asks |= {ask: None for ask in self._plan.asks()}
 
-        def take(ask: Ask, values: Array, weight: float) -> None:
+        def take(ask: Ask, values: Array, _weight: float) -> None:
             if ask in pieces:
                 self._anchor[pieces[ask]] += values
-            if ask.role == STATISTICS and weight:
-                self._replica.set_statistics(values)
 
         stay_until_all_are_done(self._plane, asks, take)
         self._replica.set_weights(self._anchor)
+        self._replica.set_statistics(measured)
+        average_statistics(self._replica, self._plane, self._samples)
 
     def _depart(self, fragment: _Fragment) -> None:
         self._leave(fragment)

@@ -127,6 +127,19 @@ def test_what_is_measured_is_averaged_by_samples_and_never_moved_by_the_outer_op
     assert measured.pop() == pytest.approx(mean, rel=1e-5)
 
 
+QUORUMS = ["fsa + quorum(workers=1, grace_s=0)", "hfa(k1=2) + quorum(workers=1, grace_s=0)"]
+
+
+@pytest.mark.parametrize("text", [*EVERY, *QUORUMS])
+def test_what_all_have_measured_in_the_end_is_averaged_whoever_ended_first(text):
+    steps = [3, 9, 1, 14]
+    _, replicas = train(text, steps, measuring=True)
+    weights = [samples_of(worker) * number for worker, number in enumerate(steps)]
+    measured = {replica.statistics().item() for replica in replicas.values()}
+    assert len(measured) == 1
+    assert measured.pop() == pytest.approx(np.average(range(4), weights=weights), rel=1e-5)
+
+
 def test_a_quorum_does_not_wait_for_the_slow_site_whose_change_counts_later():
     held = threading.Event()
     shape = topology(2, 1)
