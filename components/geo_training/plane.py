@@ -117,6 +117,11 @@ class Flight:
         """Whether `wait` returns at once."""
         return all(one.finished for one in self.pending)
 
+    @property
+    def seconds(self) -> float:
+        """Seconds from the first push to the last result, when all have landed."""
+        return max(one.ended for one in self.pending) - min(one.started for one in self.pending)
+
     def wait(self) -> Array | None:
         """Returns the result, one-dimensional; None when nobody brought values. Sets `weight`.
 

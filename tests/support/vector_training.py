@@ -43,7 +43,16 @@ def samples_of(worker):
 
 
 def train(
-    text, steps, shape=None, pause=None, *, after=None, compression="none", without=(), measuring=False
+    text,
+    steps,
+    shape=None,
+    pause=None,
+    *,
+    after=None,
+    compression="none",
+    without=(),
+    measuring=False,
+    transport=None,
 ):
     """Trains one vector a worker by plain SGD; returns weights by step, of each worker, and the replicas.
 
@@ -56,6 +65,7 @@ def train(
         compression: between the sites.
         without: (worker, step) of the steps that are taken without samples.
         measuring: whether each step of a worker measures its number, as the first weights came with.
+        transport: of all messages; one in memory if nothing else is said.
     """
     shape = shape or topology(2, 2)
     replicas = {name: Vector(measured=float(i)) for i, name in enumerate(shape.workers)}
@@ -86,7 +96,7 @@ def train(
         plane.close()
 
     chosen = synchronization(text)
-    with tree(shape, MemoryTransport(), synchronization=text, compression=compression) as whole:
+    with tree(shape, transport or MemoryTransport(), synchronization=text, compression=compression) as whole:
         at_once(work, shape.workers)
     assert not whole.errors
     return seen, replicas

@@ -31,7 +31,7 @@ class Plan(Protocol):
         """Called once."""
 
     def due(self, step: int, fragments: int) -> list[int]:
-        """Returns which of so many fragments are due over all sites after the `step`-th step."""
+        """Returns which of so many fragments are due over all sites after the `step`-th step; asked once."""
 
     def site_due(self, step: int) -> bool:
         """Tells whether the workers of the site are to be averaged, where nothing else is due."""
@@ -40,7 +40,7 @@ class Plan(Protocol):
         """Returns the rounds that the plan has beside those of the weights."""
 
     def synchronising(self, step: int) -> AbstractContextManager[None]:
-        """Entered while the worker does nothing but wait for a synchronisation; for plans that measure."""
+        """Entered when all that is due was sent, left when it has come; for plans that measure."""
 
 
 @dataclass(slots=True, eq=False)
@@ -94,13 +94,15 @@ class LocalSteps:
             fragment.samples += num_samples
             if fragment.flight is not None and fragment.flight.landed:
                 self._land(fragment)
-        due = self._plan.due(self._step, len(self._fragments))
-        if due or self._plan.site_due(self._step):
+        due = [self._fragments[index] for index in self._plan.due(self._step, len(self._fragments))]
+        for fragment in due:
+            self._leave(fragment)
+        if due and self._damping is None:
             with self._plan.synchronising(self._step):
-                for index in due:
-                    self._depart(self._fragments[index])
-                if not due:
-                    self._average_site()
+                for fragment in due:
+                    self._land(fragment)
+        if not due and self._plan.site_due(self._step):
+            self._average_site()
 
     def agreed(self) -> Array:
         """See `WorkerPolicy`."""
@@ -128,11 +130,6 @@ class LocalSteps:
         self._replica.set_weights(self._anchor)
         self._replica.set_statistics(measured)
         average_statistics(self._replica, self._plane, self._samples)
-
-    def _depart(self, fragment: _Fragment) -> None:
-        self._leave(fragment)
-        if self._damping is None:
-            self._land(fragment)
 
     def _leave(self, fragment: _Fragment) -> None:
         """Sends the change since the anchor, once the one before has come."""

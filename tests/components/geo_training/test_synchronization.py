@@ -9,7 +9,6 @@ from geokfp.components._files import InputError
 from geokfp.components.geo_training.client import Terms
 from geokfp.components.geo_training.plane import Layout, Members, Plane
 from geokfp.components.geo_training.synchronization import synchronization
-from geokfp.components.geo_training.synchronization.esync import steps_of_sites
 from geokfp.components.geo_training.tree_job import TreeJob
 from geokfp.components.geo_training.units import TREE, Unit
 from support.geo_tree import at_once, topology, tree
@@ -189,21 +188,6 @@ def test_what_comes_late_with_some_of_its_units_only_is_whole_with_zeros():
     for name in shape.workers:
         np.testing.assert_array_equal(results[name], [3.0] * 1000 + [0.0] * 1500)
     np.testing.assert_array_equal(results["rest"], [0.0] * 1000 + [3.0] * 1500)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "steps", "cap", "expected"),
-    [
-        ([1.0, 1.0], 10, 8, [10, 10]),
-        ([1.0, 4.0], 10, 8, [40, 10]),
-        ([1.0, 40.0], 10, 8, [80, 10]),
-        ([0.0, 0.0], 10, 8, [10, 10]),
-        ([0.0, 1.0], 10, 8, [80, 10]),
-        ([3.0, 2.0], 1, 8, [1, 1]),
-    ],
-)
-def test_esync_fills_the_time_of_the_slowest(seconds, steps, cap, expected):
-    assert steps_of_sites(np.array(seconds), 0.5, steps, cap).tolist() == expected
 
 
 @pytest.mark.parametrize(
