@@ -203,10 +203,8 @@ def test_what_comes_late_with_some_of_its_units_only_is_whole_with_zeros():
         ("fsa + streamed", "rule streamed is for changes of weights"),
         ("mixed + outer", "rule outer is for changes of weights"),
         ("mixed + streamed", "rule streamed is for changes of weights"),
-        (
-            "mixed + quorum",
-            "rule quorum is for rounds of several sites, allowed with: fsa, hfa, esync, nbsync",
-        ),
+        ("mixed + quorum", "rule quorum is for rounds of several sites, allowed with: fsa, hfa, nbsync"),
+        ("esync + quorum", "rule quorum leaves out times that a plan needs, allowed with: fsa, hfa, nbsync"),
         ("mixed(optimizer=dcasgd(lambda=-1))", "optimizer: lambda is -1.0, allowed: a number at least 0"),
         ("hfa(", "the name of an option is expected at column 5"),
         ("hfa + outer(weight_decay=0.1)", "weight_decay of outer is 0.1, allowed: 0"),
