@@ -1,13 +1,15 @@
 """One vector a worker, trained by a policy over a tree in memory."""
 
 import numpy as np
-from geokfp.components.geo_training.plane import Layout, Members, Plane
+from geokfp.components.geo_training.plane import Layout, Members, Piece, Plane
 from geokfp.components.geo_training.synchronization import synchronization
 from support.geo_tree import at_once, topology, tree
 from support.memory_transport import MemoryTransport
 
 COUNT = 6
-LAYOUT = Layout.of([("large", 4), ("other", 2)])
+PIECES = (Piece("large", 0, 4), Piece("other", 4, 2))
+LAYOUT = Layout(PIECES)
+"""Two units, which tensors of so few values would not be: rounds and fragments of their own."""
 RATE = np.float32(0.1)
 
 

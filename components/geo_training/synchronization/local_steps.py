@@ -34,7 +34,7 @@ class Plan(Protocol):
         """Returns which of so many fragments are due over all sites after the `step`-th step; asked once."""
 
     def site_due(self, step: int) -> bool:
-        """Tells whether the workers of the site are to be averaged, where nothing else is due."""
+        """Tells whether the workers of the site are to be averaged, where not all fragments are due."""
 
     def asks(self) -> list[Ask]:
         """Returns the rounds that the plan has beside those of the weights."""
@@ -101,7 +101,9 @@ class LocalSteps:
             with self._plan.synchronising(self._step):
                 for fragment in due:
                     self._land(fragment)
-        if not due and self._plan.site_due(self._step):
+        if len(due) == len(self._fragments):
+            self._site_samples = 0
+        elif self._plan.site_due(self._step):
             self._average_site()
 
     def agreed(self) -> Array:
@@ -141,7 +143,6 @@ class LocalSteps:
         if fragment is self._fragments[0]:
             fragment.statistics = begin_statistics(self._replica, self._plane, self._samples)
         fragment.samples = 0
-        self._site_samples = 0
 
     def _land(self, fragment: _Fragment) -> None:
         """Waits for the result of a fragment under way, if it is, and takes it over."""

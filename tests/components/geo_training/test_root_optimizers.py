@@ -13,7 +13,7 @@ from geokfp.components.geo_training.synchronization.fsa import FullAtWorker
 from geokfp.components.geo_training.synchronization.served import Served
 from geokfp.components.geo_training.units import TREE, RoundId, Unit
 from support.geo_tree import at_once, topology
-from support.vector_training import COUNT, gradient_of, one_model, samples_of, train
+from support.vector_training import COUNT, PIECES, gradient_of, one_model, samples_of, train
 
 TENSOR = Unit("large", 0, 3)
 
@@ -126,20 +126,28 @@ def test_delay_compensation_of_strength_zero_is_plain_descent_bit_for_bit():
 def test_mixed_answers_each_site_with_a_residual_of_its_own():
     text = "top_k(ratio=0.4) + by_size(bound=0)"
     seen, replicas = train_in_turns("mixed(optimizer=sgd(rate=0.1))", text)
-    unit, rate = Unit("gradient large", 0, COUNT), np.float32(0.1)
+    rate = np.float32(0.1)
     up, down = (
         [compression(text).up(), compression(text).up()],
         [compression(text).down() for _ in range(2)],
     )
     weights, step = np.zeros(COUNT, np.float32), [0, 0]
+
+    def through(link, values):
+        parts = []
+        for piece in PIECES:
+            unit = Unit(f"gradient {piece.name}", 0, piece.count)
+            part = values[piece.start : piece.start + piece.count]
+            parts.append(decode(unit, link.encode(unit, part)))
+        return np.concatenate(parts)
+
     believed, has = np.zeros((2, COUNT), np.float32), np.zeros((2, COUNT), np.float32)
     for site in ORDER:
         number = np.float32(samples_of(site))
-        sent = up[site].encode(unit, gradient_of(has[site], site, step[site]) * number)
-        weights -= rate * (decode(unit, sent) / number)
+        weights -= rate * (through(up[site], gradient_of(has[site], site, step[site]) * number) / number)
         change = weights - believed[site]
         believed[site] += change
-        has[site] += decode(unit, down[site].encode(unit, change))
+        has[site] += through(down[site], change)
         np.testing.assert_array_equal(list(seen.values())[site][step[site]], has[site])
         step[site] += 1
     np.testing.assert_array_equal(one_model(replicas), weights)
