@@ -106,9 +106,16 @@ class Synchronization:
         """Whether sites take different numbers of steps between two rounds."""
         return isinstance(self.technique, ESync)
 
-    def worker(self) -> WorkerPolicy:
-        """Returns a worker's end."""
-        if isinstance(self.technique, Fsa | Mixed):
+    def worker(self, *, meets: bool = False) -> WorkerPolicy:
+        """Returns a worker's end.
+
+        Args:
+            meets: whether all workers ask for the agreed weights after the same steps, so that asking may
+                take a round of all.
+        """
+        if isinstance(self.technique, Mixed):
+            return self.technique.worker(meets=meets)
+        if isinstance(self.technique, Fsa):
             return self.technique.worker()
         return self.technique.local_steps(self.streamed.fragments if self.streamed else 1)
 
