@@ -30,6 +30,51 @@ last = torch.cat([p.detach().flatten() for p in model.parameters()]).numpy()
 np.savez(os.environ["RESULT"], first=first, last=last, mean=model[1].running_mean.numpy())
 """
 
+DGL = """
+import os
+
+import dgl
+import numpy as np
+import torch
+from dgl.nn import SAGEConv
+from geokfp.components.geo_training.torch_worker import join
+
+index = int(os.environ["INDEX"])
+torch.manual_seed(index)
+torch.set_num_threads(1)
+graph = dgl.add_self_loop(dgl.rand_graph(60, 240))
+graph.ndata["x"] = torch.randn(60, 5)
+graph.ndata["y"] = (dgl.khop_adj(graph, 1) @ graph.ndata["x"][:, :1] > 0).long().squeeze()
+
+
+class Sage(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.ModuleList([SAGEConv(5, 16, "mean"), SAGEConv(16, 2, "mean")])
+
+    def forward(self, blocks, x):
+        return self.layers[1](blocks[1], self.layers[0](blocks[0], x).relu())
+
+
+model = Sage()
+optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
+sampler = dgl.dataloading.NeighborSampler([5, 5])
+batches = dgl.dataloading.DataLoader(graph, torch.arange(60), sampler, batch_size=20, shuffle=True)
+geo = join(model, optimizer)
+losses = []
+for epoch in range(12 + index):
+    for _, _, blocks in batches:
+        labels = blocks[-1].dstdata["y"]
+        loss = torch.nn.functional.cross_entropy(model(blocks, blocks[0].srcdata["x"]), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        geo.step(len(labels))
+        losses.append(loss.item())
+geo.finish()
+last = torch.cat([p.detach().flatten() for p in model.parameters()]).numpy()
+np.savez(os.environ["RESULT"], last=last, losses=np.array(losses))
+"""
+
 GLUON = """
 import os
 
@@ -211,6 +256,17 @@ def test_a_torch_script_trains_with_two_lines(tmp_path, synchronization):
     results = run_script(TORCH, tmp_path, synchronization=synchronization)
     assert not np.array_equal(same(results, "last"), same(results, "first"))
     assert np.abs(same(results, "mean")).max() > 0
+
+
+@pytest.mark.parametrize(
+    ("synchronization", "compression"),
+    [("fsa", "none"), ("hfa(k1=2) + outer(rate=1, momentum=0.3)", "top_k(ratio=0.2)")],
+)
+def test_a_script_of_dgl_trains_with_two_lines(tmp_path, synchronization, compression):
+    results = run_script(DGL, tmp_path, synchronization=synchronization, compression=compression)
+    same(results, "last")
+    for one in results.values():
+        assert one["losses"][-6:].mean() < 0.9 * one["losses"][:6].mean()
 
 
 @pytest.mark.parametrize(
