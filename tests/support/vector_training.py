@@ -55,6 +55,7 @@ def train(
     without=(),
     measuring=False,
     transport=None,
+    slices=None,
 ):
     """Trains one vector a worker by plain SGD; returns weights by step, of each worker, and the replicas.
 
@@ -68,6 +69,7 @@ def train(
         without: (worker, step) of the steps that are taken without samples.
         measuring: whether each step of a worker measures its number, as the first weights came with.
         transport: of all messages; one in memory if nothing else is said.
+        slices: how units are cut; not at all if nothing else is said.
     """
     shape = shape or topology(2, 2)
     replicas = {name: Vector(measured=float(i)) for i, name in enumerate(shape.workers)}
@@ -75,7 +77,8 @@ def train(
 
     def work(name):
         worker, replica = shape.workers.index(name), replicas[name]
-        plane, policy = Plane(whole.client(name), Members(workers=shape.workers, name=name)), chosen.worker()
+        plane = Plane(whole.client(name), Members(workers=shape.workers, name=name), slices)
+        policy = chosen.worker()
         first = plane.sum("weights", LAYOUT, replica.weights() if plane.index == 0 else None).wait()
         replica.set_weights(first)
 

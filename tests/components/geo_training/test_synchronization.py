@@ -139,7 +139,8 @@ def test_what_all_have_measured_in_the_end_is_averaged_whoever_ended_first(text)
     assert measured.pop() == pytest.approx(np.average(range(4), weights=weights), rel=1e-5)
 
 
-def test_a_quorum_does_not_wait_for_the_slow_site_whose_change_counts_later():
+@pytest.mark.parametrize("technique", ["fsa", "fsa(optimizer=adam)", "hfa(k1=2)", "nbsync(steps=2)"])
+def test_a_quorum_does_not_wait_for_the_slow_site_whose_part_counts_later(technique):
     held = threading.Event()
     shape = topology(2, 1)
 
@@ -149,7 +150,7 @@ def test_a_quorum_does_not_wait_for_the_slow_site_whose_change_counts_later():
         if name.startswith("site-1") and step == 2:
             assert held.wait(20), "the quick site waited for the slow one"
 
-    seen, replicas = train("hfa(k1=2) + quorum(workers=1, grace_s=0)", 8, shape, pause)
+    seen, replicas = train(f"{technique} + quorum(workers=1, grace_s=0)", 8, shape, pause)
     one_model(replicas)
     assert len(seen["site-1/trainer-0"]) == 8
 
@@ -166,7 +167,9 @@ def test_what_comes_late_with_some_of_its_units_only_is_whole_with_zeros():
             assert plane.mean("delta", layout, ones, 1.0).wait() is not None
             first_has_come.set()
             assert parts_have_come.wait(20)
-            results[name] = plane.mean("delta", layout, None, 0.0).wait()
+            flight = plane.mean("delta", layout, None, 0.0)
+            results[name] = flight.wait()
+            assert flight.weight == 2.0
             plane.mean("delta", layout, None, 0.0).wait()
         else:
             assert first_has_come.wait(20)
