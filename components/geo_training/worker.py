@@ -96,7 +96,7 @@ class _Worker:
     def _exchange(self, workers: tuple[str, ...], scope: str, wait_s: float | None = None) -> GeoExchange:
         chosen = synchronization(self._job.tree.synchronization)
         members = Members(workers=workers, name=self._name, scope=scope, wait_s=wait_s)
-        policy = chosen.worker() if scope == TREE else chosen.worker_of_one_site()
+        policy = chosen.worker(meets=True) if scope == TREE else chosen.worker_of_one_site()
         return GeoExchange(Plane(self._client, members, self._job.tree.slices), policy)
 
     def _judge_all(self, own: nn.Module) -> float | None:

@@ -1,9 +1,12 @@
 """ESync: every site takes as many steps as fit into the time of the slowest (Li et al., *ESync*, 2020).
 
-After each round the workers tell their measured seconds a step and seconds a round. The round that the
-slowest site can make with `steps` steps lasts T = max(steps * c + m); site i then takes (T - m) / c_i steps,
-at least one and at most `cap * steps`. m is the time of the transfer alone, the shortest round of any worker:
-the last to come waits for nobody.
+With each round the workers tell their measured seconds a step, c, and seconds until the root has their
+change, m. The round that every site can make with `steps` steps lasts T = max(steps * c + m); site i then
+takes (T - m_i) / c_i steps, at most `cap * steps`.
+
+m is measured by a number that follows the change on the same way and is answered at once, without waiting for
+other sites. A site's workers wait for one another, the last for nobody: theirs is the shortest of them. While
+the root is busy with a result it answers late; so a longer time than before is believed by and by only.
 """
 
 import time
@@ -17,21 +20,24 @@ import numpy as np
 from ..messages import Array
 from ..plane import Flight, Layout, Plane
 from ..spec import Interval, check
+from ..units import OWN, TREE
 from .base import Replica
 from .ending import Ask
 from .local_steps import LocalSteps, Steps
 
-NUMBERS = "numbers"
+NUMBERS, PROBE = "numbers", "probe"
 KEPT = 0.5
 """Share of the mean so far in a new mean of measured times."""
+GROWTH = 1.25
+"""Most by which a transfer is believed to last longer than in the round before."""
 
 
-def steps_of_sites(seconds_a_step: Array, transfer_s: float, steps: int, cap: float) -> Array:
+def steps_of_sites(seconds_a_step: Array, transfer_s: Array, steps: int, cap: float) -> Array:
     """Returns how many steps each site takes until the next round.
 
     Args:
         seconds_a_step: [sites], of each site's slowest worker; 0 where nothing was measured.
-        transfer_s: seconds of the transfer alone.
+        transfer_s: [sites], seconds until the root has a site's change; 0 where nothing was measured.
         steps: steps of the slowest site.
         cap: most steps of any, as a multiple of `steps`.
 
@@ -41,9 +47,9 @@ def steps_of_sites(seconds_a_step: Array, transfer_s: float, steps: int, cap: fl
     slowest = seconds_a_step.max()
     if slowest <= 0:
         return np.full(len(seconds_a_step), steps)
-    longest = steps * slowest + transfer_s
+    longest = (steps * seconds_a_step + transfer_s).max()
     fitting = np.floor((longest - transfer_s) / np.maximum(seconds_a_step, slowest / 1e6) + 1e-6)
-    planned: Array = np.clip(fitting, 1, int(cap * steps)).astype(np.int64)
+    planned: Array = np.clip(fitting, steps, int(cap * steps)).astype(np.int64)
     return planned
 
 
@@ -63,15 +69,21 @@ class Planned:
     def begin(self, replica: Replica, plane: Plane) -> None:  # noqa: ARG002
         """See `Plan`."""
         self._plane = plane
-        self._layout = Layout.of([("times", 2 * plane.size)])
         self._sites = [worker.partition("/")[0] for worker in plane.members.workers]
-        self._seconds_a_step = 0.0
-        self._round_s = 0.0
+        times, probe = Layout.of([("times", 2 * plane.size)]), Layout.of([("", 1)])
+        of_tree = plane.members.scope == TREE
+        scope = f"{OWN}{self._sites[plane.index]}" if of_tree else plane.members.scope
+        self._times, self._probe = Ask(NUMBERS, times, reduction="sum"), Ask(PROBE, probe, scope, "sum")
+        self._seconds_a_step = self._transfer_s = 0.0
         self._since = self._clock()
 
     def due(self, step: int, fragments: int) -> list[int]:
         """See `Plan`; all fragments at once."""
-        return list(range(fragments)) if step >= self._next else []
+        if step < self._next:
+            return []
+        taken = step - self._planned_at
+        self._seconds_a_step = _smooth(self._seconds_a_step, (self._clock() - self._since) / taken)
+        return list(range(fragments))
 
     def site_due(self, step: int) -> bool:  # noqa: ARG002
         """See `Plan`."""
@@ -79,37 +91,39 @@ class Planned:
 
     def asks(self) -> list[Ask]:
         """See `Plan`."""
-        return [Ask(NUMBERS, self._layout, reduction="sum")]
+        return [self._times, self._probe]
 
     @contextmanager
     def synchronising(self, step: int) -> Iterator[None]:
         """See `Plan`."""
-        left = self._clock()
-        taken = step - self._planned_at
-        self._seconds_a_step = _smooth(self._seconds_a_step, (left - self._since) / taken)
-        flight = self._tell()
+        probe = self._plane.sum(PROBE, self._probe.layout, np.zeros(1), self._probe.scope)
+        told = self._tell()
         yield
-        self._plan(flight, step)
+        self._plan(told, step)
+        probe.wait()
+        self._transfer_s = min(probe.seconds, GROWTH * (self._transfer_s or probe.seconds))
         self._since = self._clock()
-        self._round_s = _smooth(self._round_s, self._since - left)
 
     def _tell(self) -> Flight:
         times = np.zeros(2 * self._plane.size)
         times[self._plane.index] = self._seconds_a_step
-        times[self._plane.size + self._plane.index] = self._round_s
-        return self._plane.sum(NUMBERS, self._layout, times)
+        times[self._plane.size + self._plane.index] = self._transfer_s
+        return self._plane.sum(NUMBERS, self._times.layout, times)
 
-    def _plan(self, flight: Flight, step: int) -> None:
-        times = flight.wait()
+    def _plan(self, told: Flight, step: int) -> None:
+        times = told.wait()
         assert times is not None  # our own are in it
-        seconds, rounds = times[: self._plane.size], times[self._plane.size :]
         names = sorted(set(self._sites))
-        of_sites = np.array([max(seconds[i] for i, s in enumerate(self._sites) if s == n) for n in names])
-        measured = rounds[rounds > 0]
-        transfer_s = float(measured.min()) if measured.size else 0.0
-        planned = steps_of_sites(of_sites, transfer_s, self._steps, self._cap)
+        of_sites = [[i for i, site in enumerate(self._sites) if site == name] for name in names]
+        seconds = np.array([max(times[workers]) for workers in of_sites])
+        transfer_s = np.array([_shortest(times[self._plane.size :][workers]) for workers in of_sites])
+        planned = steps_of_sites(seconds, transfer_s, self._steps, self._cap)
         self._next = step + int(planned[names.index(self._sites[self._plane.index])])
         self._planned_at = step
+
+
+def _shortest(measured: Array) -> float:
+    return float(min(measured[measured > 0], default=0.0))
 
 
 def _smooth(mean: float, measured: float) -> float:
@@ -118,7 +132,7 @@ def _smooth(mean: float, measured: float) -> float:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ESync:
-    """Averages weights over all sites; a fast site takes more steps meanwhile.
+    """Averages weights over all sites; one of fast workers or a fast link takes more steps meanwhile.
 
     Raises:
         InputError: a value that is not allowed; names the option, the value and what is.
