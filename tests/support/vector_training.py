@@ -1,5 +1,7 @@
 """One vector a worker, trained by a policy over a tree in memory."""
 
+from functools import partial
+
 import numpy as np
 from geokfp.components.geo_training.plane import Layout, Members, Piece, Plane
 from geokfp.components.geo_training.synchronization import synchronization
@@ -34,10 +36,15 @@ class Vector:
         self._measured = np.array(statistics, np.float32)
 
 
+def descend(replica, mean):
+    """Lets plain SGD take a step."""
+    replica.set_weights(replica.weights() - RATE * mean)
+
+
 class Gradient:
     """See `Gradient` of the policies; `update` is what its optimizer does."""
 
-    def __init__(self, values, update):
+    def __init__(self, values, update=None):
         self._values, self._update = values, update
 
     def flat(self):
@@ -95,9 +102,7 @@ def train(
         first = plane.sum("weights", LAYOUT, replica.weights() if plane.index == 0 else None).wait()
         replica.set_weights(first)
 
-        def update(mean):
-            replica.set_weights(replica.weights() - RATE * mean)
-
+        update = partial(descend, replica)
         policy.begin(replica, plane, update)
         for step in range(steps[worker] if isinstance(steps, list) else steps):
             if pause is not None:

@@ -1,10 +1,12 @@
 """Policies that train between rounds, against short oracles: HFA's two levels, fragments, late means."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from geokfp.components.geo_training.synchronization import synchronization
 from support.lock_step import LockStep
-from support.vector_training import COUNT, PIECES, RATE, Vector, gradient_of, samples_of, train
+from support.vector_training import COUNT, PIECES, Gradient, Vector, descend, gradient_of, samples_of, train
 
 NAMES = ("site-0/trainer-0", "site-0/trainer-1", "site-1/trainer-0", "site-1/trainer-1")
 SHARE = np.array([samples_of(worker) for worker in range(4)]) / sum(map(samples_of, range(4)))
@@ -81,17 +83,15 @@ def test_a_late_mean_corrects_by_the_damped_difference(late, damping, parts):
     chosen = synchronization(f"nbsync(steps=4, damping={damping}) + streamed(fragments={len(parts)})")
     all_workers = LockStep(NAMES, late)
     replicas, policies = [Vector() for _ in NAMES], [chosen.worker() for _ in NAMES]
-    for name, replica, policy in zip(NAMES, replicas, policies, strict=True):
-
-        def update(mean, replica=replica):
-            replica.set_weights(replica.weights() - RATE * mean)
-
+    updates = [partial(descend, replica) for replica in replicas]
+    for name, replica, policy, update in zip(NAMES, replicas, policies, updates, strict=True):
         policy.begin(replica, all_workers.plane(name), update)
     for step, (of_workers, anchor) in enumerate(oracle_of_late_means(17, 4, damping, parts, late)):
         all_workers.step = step + 1
         for worker, (replica, policy) in enumerate(zip(replicas, policies, strict=True)):
             number = samples_of(worker)
-            policy.step(gradient_of(replica.weights(), worker, step) * np.float32(number), number)
+            gradient = gradient_of(replica.weights(), worker, step) * np.float32(number)
+            policy.step(Gradient(gradient, updates[worker]), number)
         for replica, policy, expected in zip(replicas, policies, of_workers, strict=True):
             close(replica.weights(), expected)
             close(policy.agreed(), anchor)

@@ -17,7 +17,17 @@ from geokfp.components.geo_training.synchronization.served import Served
 from geokfp.components.geo_training.units import TREE, RoundId, Unit
 from support.geo_tree import at_once, topology, tree
 from support.memory_transport import MemoryTransport
-from support.vector_training import COUNT, LAYOUT, PIECES, Vector, gradient_of, one_model, samples_of, train
+from support.vector_training import (
+    COUNT,
+    LAYOUT,
+    PIECES,
+    Gradient,
+    Vector,
+    gradient_of,
+    one_model,
+    samples_of,
+    train,
+)
 
 TENSOR = Unit("large", 0, 3)
 
@@ -187,7 +197,7 @@ def test_where_all_meet_the_agreed_weights_of_mixed_are_the_roots_and_ones_own_s
         plane.sum(WEIGHTS, LAYOUT, replica.weights() if plane.index == 0 else None).wait()
         policy.begin(replica, plane, None)
         for step in range(6):
-            policy.step(gradient_of(replica.weights(), worker, step), 1)
+            policy.step(Gradient(gradient_of(replica.weights(), worker, step)), 1)
             if step % 3 == 2:
                 own = replica.weights()
                 with holding_agreed(policy, replica):
