@@ -289,8 +289,9 @@ def test_the_network_of_geomx_trains_over_two_sites_with_inferences_between(tmp_
     same(run_script(CONVOLUTIONS, tmp_path, synchronization="hfa(k1=2)"), "last")
 
 
-def test_a_script_that_pushes_and_pulls_follows_the_mean_gradient(tmp_path):
-    results = run_script(PUSH_AND_PULL, tmp_path)
+@pytest.mark.parametrize("synchronization", ["fsa", "fsa(optimizer=sgd(rate=0.5))"])
+def test_a_script_that_pushes_and_pulls_follows_the_mean_gradient(tmp_path, synchronization):
+    results = run_script(PUSH_AND_PULL, tmp_path, synchronization=synchronization)
     assert same(results, "begun").tolist() == [1.0] * 3 + [5.0] * 4
     expected = np.array([1.0] * 3 + [5.0] * 4)
     for _ in range(3):
