@@ -79,8 +79,11 @@ def _measured(watch: Watch, counters: Counters, came: float, target: float, core
     points = watch.points
     found = reached(points, target)
     end = found or points[-1]
+    # A site that has taken its last step goes on sending until the others have, and tells of it no more.
+    last = {row.site: row.moment for row in watch.rows}
+    until = end.moment if found else min(end.moment, *last.values())
     names = counters.endpoints
-    everything = counters.sent(names, watch.began, end.moment)
+    everything = counters.sent(names, watch.began, until)
     return Measured(
         reached=found is not None,
         seconds=end.seconds,
@@ -89,8 +92,8 @@ def _measured(watch: Watch, counters: Counters, came: float, target: float, core
         final_accuracy=points[-1].accuracy,
         wan_bytes=everything.payload_bytes,
         wan_bytes_with_headers=round(everything.num_bytes),
-        wan_bytes_from_root=counters.sent([ROOT], watch.began, end.moment).payload_bytes,
-        wan_bytes_counted_by_engine=_counted(watch.rows, watch.began, end.moment),
+        wan_bytes_from_root=counters.sent([ROOT], watch.began, until).payload_bytes,
+        wan_bytes_counted_by_engine=_counted(watch.rows, watch.began, until),
         initial_bytes=counters.sent(names, came, watch.began).payload_bytes,
         cores_busy=cores_busy,
         curve=tuple(points),

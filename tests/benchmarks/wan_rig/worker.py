@@ -51,15 +51,20 @@ def main(path: Path) -> None:
 def train(job: WorkerJob, learner: Learner, source: Iterator[Samples]) -> None:
     """Trains from now on, and leaves records."""
     recorder = Recorder(Path(job.records), waits=job.waits) if job.records else None
+
+    def snapshot() -> tuple[Any, int | None]:
+        weights, count = learner.snapshot()
+        return weights, count if job.exchange.counts else None
+
     if recorder:
-        recorder.start(*learner.snapshot())
+        recorder.start(*snapshot())
     for step in range(1, job.steps + 1):
         learner.compute(next(source))
         learner.step()
         if step % job.every == 0:
             learner.settle()  # all workers do, or some would run ahead of the snapshots
             if recorder:
-                recorder.save(step, *learner.snapshot())
+                recorder.save(step, *snapshot())
 
 
 def batches(job: WorkerJob) -> Iterator[Samples]:

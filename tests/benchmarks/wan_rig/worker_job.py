@@ -28,6 +28,8 @@ class Exchange:
     """What `gluon.Trainer` takes as compression_params."""
     num_workers: int
     """Workers over all whose images a step's gradient is the mean."""
+    counts: bool = True
+    """Whether what the first worker of a site counts are all bytes of the site."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

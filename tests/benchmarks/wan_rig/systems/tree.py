@@ -34,7 +34,8 @@ class _Stack:
 def _plan(stack: _Stack, setting: Setting, framework: str = "gluon") -> tuple[Process, ...]:
     job = _job(stack, setting)
     path = str(job.write(setting.folder / "tree.json"))
-    exchange = _EXCHANGES[framework](num_workers=len(job.topology.workers))
+    num_workers, one_node = len(job.topology.workers), stack.hierarchy or setting.workers == 1
+    exchange = _EXCHANGES[framework](num_workers=num_workers, counts=one_node)
     nodes = [_node("root", ROOT, path)]
     workers = []
     for number, endpoint in enumerate(setting.sites):
@@ -85,7 +86,8 @@ def _system(says: str, *, shaped: bool = True, **stack: object) -> System:
 
 
 _MIXED = "mixed(optimizer=adam(rate={learning_rate:g}))"
-_BEST = {"synchronization": "hfa(k1=20)", "compression": "quantized(bits=2) + zstd"}
+_TWO_BITS = "quantized(bits=2) + zstd"
+_BEST = {"synchronization": "hfa(k1=5, k2=3)", "compression": _TWO_BITS}
 
 OURS = {
     "flat": _system(
@@ -101,6 +103,11 @@ OURS = {
     "bisparse": _system("full synchronisation, 1 % both ways", compression="bi_sparse(ratio=0.01)"),
     "geomx": _system("GeoMX's stack: HiPS and 1 % both ways", compression="bi_sparse(ratio=0.01)"),
     "best": _system("the best of ours", **_BEST),
+    "best_often": _system(
+        "the same, all sites every 5 steps: for sites that differ",
+        synchronization="hfa(k1=5)",
+        compression=_TWO_BITS,
+    ),
     "best_lan": _system("the same over links without limits", shaped=False, **_BEST),
 }
 """With gluon."""
