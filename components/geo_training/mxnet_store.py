@@ -45,6 +45,7 @@ class GeoKfp(KVStoreBase):  # type: ignore[misc]
         self._updater: Any = None
         self._root_scale = np.float32(1)
         self._pushed: dict[Any, list[Any]] = {}
+        self._buffers: dict[Any, list[Any]] = {}
         self._sums: dict[Any, Array] = {}
         self._pulled: dict[Any, list[Any]] = {}
 
@@ -113,7 +114,7 @@ class GeoKfp(KVStoreBase):  # type: ignore[misc]
         for each, array in zip(_listed(key), _grouped(key, value), strict=True):
             if each in self._pushed or each not in self._arrays:
                 raise UsageError(f"key {each!r} is pushed twice in a step, or was not named before")
-            self._pushed[each] = [one.copy() for one in array]  # the script may reuse its own
+            self._pushed[each] = self._kept(each, array)
         if len(self._pushed) == len(tensors.keys):
             self._step()
 
@@ -216,8 +217,18 @@ class GeoKfp(KVStoreBase):  # type: ignore[misc]
         if any(len(pushed) > 1 for pushed in self._pushed.values()):
             self._update(self.flat())
             return
+        optimizer = self._updater.optimizer
+        given = optimizer.rescale_grad
+        optimizer.rescale_grad = given * self.num_workers
         for key, (gradient,) in self._pushed.items():
-            self._updater(key, gradient * self.num_workers, self._arrays[key][0])
+            self._updater(key, gradient, self._arrays[key][0])
+        optimizer.rescale_grad = given  # the trainer holds it against its own
+
+    def _kept(self, key: Any, arrays: list[Any]) -> list[Any]:
+        """Returns copies, as the script may go on with its own before the step; each key has its buffers."""
+        buffers = self._buffers.setdefault(key, [])
+        buffers += [mx.nd.empty(one.shape, one.context, one.dtype) for one in arrays[len(buffers) :]]
+        return [one.copyto(buffer) for one, buffer in zip(arrays, buffers, strict=False)]
 
     def _step(self) -> None:
         self._policy.step(self, 1)
