@@ -10,6 +10,7 @@ from torch import nn
 
 from .messages import Array
 from .plane import Layout, Plane
+from .state import State
 from .synchronization import WorkerPolicy
 from .synchronization.agreed import holding_agreed
 from .synchronization.base import BUFFERS, WEIGHTS
@@ -74,6 +75,14 @@ class GeoExchange:
     def sum(self, values: torch.Tensor) -> torch.Tensor:
         """See `Exchange`."""
         return torch.from_numpy(self._plane.total(values.numpy()))
+
+    def state(self) -> State:
+        """See `Stateful`: that of the policy, which may change the model before it is read."""
+        return self._policy.state()
+
+    def load_state(self, state: State) -> None:
+        """See `Stateful`; called after `broadcast`."""
+        self._policy.load_state(state)
 
     def close(self) -> None:
         """See `Exchange`; the client leaves the tree."""

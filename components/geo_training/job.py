@@ -18,7 +18,7 @@ Knows nothing of how they run.
 """
 
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +80,10 @@ class GeoJob:
             folders=document["folders"],
             tree=TreeJob.from_dict(document["tree"]),
         )
+
+    def keeping_in(self, folder: Path) -> "GeoJob":
+        """Returns the same job with checkpoints in a folder."""
+        return replace(self, tree=replace(self.tree, checkpoint_folder=str(folder)))
 
     @property
     def tree_path(self) -> Path:

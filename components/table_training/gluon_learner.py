@@ -9,7 +9,9 @@ import mxnet as mx
 import numpy as np
 
 from ..geo_training.mxnet_replica import MxnetReplica
+from ..geo_training.mxnet_state import load_updater_state, updater_state
 from ..geo_training.plane import Plane
+from ..geo_training.state import State
 from ..geo_training.synchronization import WorkerPolicy
 from ..geo_training.synchronization.agreed import holding_agreed
 from ..geo_training.synchronization.base import BUFFERS, WEIGHTS
@@ -65,6 +67,22 @@ class GluonLearner:
         """See `Learner`."""
         return holding_agreed(self._policy, self._replica)
 
+    def state(self) -> State:
+        """See `Learner`."""
+        policy = self._policy.state()  # first: it may wait for what changes the model
+        model = {"weights": self._replica.weights(), "statistics": self._replica.statistics()}
+        updater = updater_state(self._optimizer.update)
+        return State.of({"policy": policy, "model": State(model), "updater": updater})
+
+    def load_state(self, state: State) -> None:
+        """See `Learner`."""
+        model = state.part("model").arrays
+        self._replica.set_weights(model["weights"])
+        self._replica.set_statistics(model["statistics"])
+        weights = {key: parameter.data() for key, parameter in self._optimizer.parameters.items()}
+        load_updater_state(self._optimizer.update, weights, state.part("updater"))
+        self._policy.load_state(state.part("policy"))
+
     def finish(self, weights: Path | None) -> None:
         """See `Learner`."""
         self._policy.finish()
@@ -90,13 +108,18 @@ def _prepared(built: Built, sample: Array) -> MxnetReplica:
 
 
 class _Optimizer:
-    """Steps as gluon's Trainer would."""
+    """Steps as gluon's Trainer would.
+
+    Attributes:
+        parameters: those that are learned, by key.
+        update: MXNet's updater, which keeps the optimizer's state.
+    """
 
     def __init__(self, built: Built, replica: MxnetReplica) -> None:
         parameters = dict(enumerate(built.model.collect_params().values()))
-        built.optimizer.param_dict = self._parameters = {key: parameters[key] for key in replica.keys}
+        built.optimizer.param_dict = self.parameters = {key: parameters[key] for key in replica.keys}
         self._replica = replica
-        self._update = mx.optimizer.get_updater(built.optimizer)
+        self.update = mx.optimizer.get_updater(built.optimizer)
 
     def step_flat(self, mean: Array) -> None:
         """Takes a step with a flat mean gradient."""
@@ -104,8 +127,8 @@ class _Optimizer:
 
     def step(self, means: Iterable[Any]) -> None:
         """Takes a step with the mean gradient of each array, in the replica's order."""
-        for (key, parameter), mean in zip(self._parameters.items(), means, strict=True):
-            self._update(key, mean, parameter.data())
+        for (key, parameter), mean in zip(self.parameters.items(), means, strict=True):
+            self.update(key, mean, parameter.data())
 
 
 def _gradients(built: Built, features: Array, labels: Array) -> tuple[Any, Any]:

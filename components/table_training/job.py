@@ -22,7 +22,7 @@ Knows nothing of how they run.
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +79,10 @@ class TableJob:
             sites=tuple(_site(entry) for entry in document["sites"]),
             tree=TreeJob.from_dict(document["tree"]),
         )
+
+    def keeping_in(self, folder: Path) -> "TableJob":
+        """Returns the same job with checkpoints in a folder."""
+        return replace(self, tree=replace(self.tree, checkpoint_folder=str(folder)))
 
     @property
     def tree_path(self) -> Path:

@@ -139,9 +139,23 @@ class Synchronization:
         """Returns the end of a site's aggregator."""
         return Node()
 
-    def root(self) -> NodePolicy:
-        """Returns the root's end."""
-        return Root(self.quorum, self.outer, self.optimizer)
+    def root(self, *, follows: bool = False) -> Root:
+        """Returns the root's end.
+
+        Args:
+            follows: whether it follows the weights where its optimizer does not hold them.
+        """
+        return Root(self.quorum, self.outer, self.optimizer, follows=follows)
+
+    @property
+    def in_step(self) -> bool:
+        """Whether all sites are at the same step whenever they exchange."""
+        return not isinstance(self.technique, Mixed | ESync)
+
+    @property
+    def weights_at_root(self) -> bool:
+        """Whether the root can tell what the weights are."""
+        return not isinstance(self.technique, Fsa) or self.technique.optimizer is not None
 
 
 def synchronization(text: str) -> Synchronization:

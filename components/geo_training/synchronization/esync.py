@@ -20,6 +20,7 @@ import numpy as np
 from ..messages import Array
 from ..plane import Flight, Layout, Plane
 from ..spec import Interval, check
+from ..state import State
 from ..units import OWN, TREE
 from .base import Replica
 from .ending import Ask
@@ -62,6 +63,8 @@ class Planned:
         clock: seconds on a clock that never goes back.
     """
 
+    in_step = False
+
     def __init__(self, steps: int, cap: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._steps, self._cap, self._clock = steps, cap, clock
         self._next, self._planned_at = steps, 0
@@ -92,6 +95,16 @@ class Planned:
     def asks(self) -> list[Ask]:
         """See `Plan`."""
         return [self._times, self._probe]
+
+    def state(self) -> State:
+        """See `Plan`."""
+        measured = {"seconds_a_step": self._seconds_a_step, "transfer_s": self._transfer_s}
+        return State(facts={"next": self._next, "planned_at": self._planned_at, **measured})
+
+    def load_state(self, state: State) -> None:
+        """See `Plan`."""
+        self._next, self._planned_at = state.facts["next"], state.facts["planned_at"]
+        self._seconds_a_step, self._transfer_s = state.facts["seconds_a_step"], state.facts["transfer_s"]
 
     @contextmanager
     def synchronising(self, step: int) -> Iterator[None]:

@@ -12,6 +12,7 @@ import numpy as np
 from ..optimizers import OPTIMIZERS, OptimizerSpec
 from ..plane import Plane
 from ..spec import Nested, check
+from ..state import State
 from ..units import GRADIENT
 from .base import Gradient, Replica, Update
 from .ending import Ask, all_have_ended, stay_until_all_are_done
@@ -49,6 +50,14 @@ class FullAtWorker:
             ended=lambda: self._step_without_samples(has_ended=True),
         )
         average_statistics(self._replica, self._plane, self._samples)
+
+    def state(self) -> State:
+        """See `WorkerPolicy`."""
+        return State(facts={"samples": self._samples})
+
+    def load_state(self, state: State) -> None:
+        """See `WorkerPolicy`."""
+        self._samples = state.facts["samples"]
 
     def _step_without_samples(self, *, has_ended: bool) -> bool:
         """Steps by a gradient of zero, as all others do, unless all have ended; tells whether they have."""

@@ -15,6 +15,7 @@ import numpy as np
 from ..messages import Array
 from ..plane import Flight, Layout, Plane
 from ..spec import Interval
+from ..state import State, Stateful
 from ..units import DELTA, SITE
 from .base import Gradient, Replica, Update
 from .ending import Ask, stay_until_all_are_done
@@ -24,8 +25,14 @@ Steps: TypeAlias = Annotated[int, Interval(low=1, high=1_000_000)]
 """How many steps lie between two synchronisations, as an option."""
 
 
-class Plan(Protocol):
-    """Tells a worker when to synchronise; `Every` is one."""
+class Plan(Stateful, Protocol):
+    """Tells a worker when to synchronise; `Every` is one.
+
+    Attributes:
+        in_step: whether all workers synchronise after the same step.
+    """
+
+    in_step: bool
 
     def begin(self, replica: Replica, plane: Plane) -> None:
         """Called once."""
@@ -115,6 +122,35 @@ class LocalSteps:
 
         What is measured is averaged once more: the last round may have been without workers that had ended.
         """
+        self._gather()
+
+    def state(self) -> State:
+        """See `WorkerPolicy`; workers at unequal steps come to the same weights first, as at the end."""
+        if self._plan.in_step:
+            for fragment in self._fragments:
+                self._land(fragment)
+        else:
+            self._gather()
+        facts = {
+            "step": self._step,
+            "samples": self._samples,
+            "site_samples": self._site_samples,
+            "of_fragments": [fragment.samples for fragment in self._fragments],
+        }
+        own = State({"anchor": self._anchor.copy()}, facts)
+        return State.of({"own": own, "plan": self._plan.state()})
+
+    def load_state(self, state: State) -> None:
+        """See `WorkerPolicy`."""
+        own = state.part("own")
+        self._anchor = own.arrays["anchor"].copy()
+        self._step, self._samples = own.facts["step"], own.facts["samples"]
+        self._site_samples = own.facts["site_samples"]
+        for fragment, samples in zip(self._fragments, own.facts["of_fragments"], strict=True):
+            fragment.samples = samples
+        self._plan.load_state(state.part("plan"))
+
+    def _gather(self) -> None:
         measured = self._replica.statistics()
         for fragment in self._fragments:
             self._leave(fragment)
@@ -129,6 +165,8 @@ class LocalSteps:
                 self._anchor[pieces[ask]] += values
 
         stay_until_all_are_done(self._plane, asks, take)
+        for fragment in self._fragments:
+            fragment.flight = fragment.statistics = None
         self._replica.set_weights(self._anchor)
         self._replica.set_statistics(measured)
         average_statistics(self._replica, self._plane, self._samples)

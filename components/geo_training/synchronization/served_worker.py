@@ -4,6 +4,7 @@ import numpy as np
 
 from ..messages import Array
 from ..plane import Plane
+from ..state import State
 from ..units import GRADIENT, OWN
 from .base import SERVED, Gradient, Replica, Update
 from .ending import Ask, all_have_ended, stay_until_all_are_done
@@ -55,6 +56,14 @@ class ServedWorker:
         )
         self._replica.set_weights(self._of_root())
         average_statistics(self._replica, self._plane, self._samples)
+
+    def state(self) -> State:
+        """See `WorkerPolicy`; what the site has the root keeps."""
+        return State(facts={"samples": self._samples})
+
+    def load_state(self, state: State) -> None:
+        """See `WorkerPolicy`."""
+        self._samples = state.facts["samples"]
 
     def _of_root(self) -> Array:
         """Returns the root's weights; called by all workers at once."""

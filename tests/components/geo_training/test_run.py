@@ -213,6 +213,7 @@ def test_a_killed_process_ends_the_step_with_its_name(partitions, tmp_path, monk
     monkeypatch.setattr(
         "geokfp.components._launch.local.print_progress", lambda message, replica: kill(message)
     )
+    monkeypatch.setattr("geokfp.components.geo_training.attempts.RESTARTS", 0)
     config = GeoTrainingConfig(
         epochs=100_000,
         patience=0,
