@@ -52,13 +52,16 @@ def load_torch_state(model: nn.Module, optimizer: torch.optim.Optimizer, state: 
         ]
         values = {index: _loaded(slots.part(str(index))) for index in indices}
         optimizer.load_state_dict({"state": values, "param_groups": given})
+        _hold_exactly(optimizer, values)
     except (KeyError, ValueError, RuntimeError) as error:
         cause = " ".join(str(error).split())
         raise ArtifactError(f"checkpoint is not of this model: {cause}") from error
 
 
 def _slots(values: Mapping[str, Any]) -> State:
-    arrays, facts = {}, {}
+    arrays: dict[str, Array] = {}
+    facts: dict[str, Any] = {}
+    halves = [name for name, value in values.items() if _is_half(value)]
     for name, value in values.items():
         if isinstance(value, Tensor):
             arrays[name] = _array(value)
@@ -69,22 +72,38 @@ def _slots(values: Mapping[str, Any]) -> State:
                 f"optimizer keeps {name!r} of type {type(value).__name__}, which no checkpoint can hold; "
                 "checkpoint_every 0 keeps none"
             )
-    return State(arrays, {"plain": facts} if facts else {})
+    return State(arrays, {"plain": facts, "halves": halves} if facts or halves else {})
 
 
 def _loaded(slots: State) -> dict[str, Any]:
-    return {**_tensors(slots.arrays), **slots.facts.get("plain", {})}
+    tensors = _tensors(slots.arrays)
+    halves = {name: tensors[name].bfloat16() for name in slots.facts.get("halves", [])}
+    return {**tensors, **halves, **slots.facts.get("plain", {})}
+
+
+def _hold_exactly(optimizer: torch.optim.Optimizer, values: Mapping[int, Mapping[str, Any]]) -> None:
+    """Undoes that torch gives what it loads the parameter's dtype."""
+    parameters = [each for group in optimizer.param_groups for each in group["params"]]
+    for index, slots in values.items():
+        held = optimizer.state[parameters[index]]
+        for name, value in slots.items():
+            if isinstance(value, Tensor):
+                held[name] = value.to(held[name].device)
 
 
 def _array(tensor: Tensor) -> Array:
     kept = tensor.detach().cpu()
-    kept = kept.float() if kept.dtype == torch.bfloat16 else kept.clone()
+    kept = kept.float() if _is_half(kept) else kept.clone()
     array: Array = kept.numpy()
     return array
 
 
 def _tensors(arrays: Mapping[str, Array]) -> dict[str, Tensor]:
     return {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
+
+
+def _is_half(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.dtype == torch.bfloat16
 
 
 def _is_plain(value: Any) -> bool:
