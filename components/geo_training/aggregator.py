@@ -36,7 +36,7 @@ from .rounds import Contribution, Finished, Overdue, Repeated, Rounds
 from .route import Router
 from .state import State
 from .synchronization import NodePolicy
-from .synchronization.base import CHECKPOINT, WEIGHTS
+from .synchronization.base import CHECKPOINT, POSITION, WEIGHTS
 from .transport.base import Connection, Listener, Traffic
 from .units import SITE, TREE, RoundId, Unit
 
@@ -60,8 +60,8 @@ class AggregatorSettings:
     """Nodes that may join; when all have left the node is done."""
 
     children_begin: bool = False
-    """Whether nothing counts of a child that has not brought first weights: the node begins in mid-training,
-    and workers that do not would be at another place."""
+    """Whether nothing counts of a child that does not begin: the node goes on from a checkpoint, and workers
+    that have gone on meanwhile would be at another place."""
 
 
 class Aggregator:
@@ -244,7 +244,7 @@ class Aggregator:
     def _check_begun(self, peer: str, round_id: RoundId) -> None:
         if not self._settings.children_begin:
             return
-        if round_id.unit.role == WEIGHTS:
+        if round_id.unit.role in (POSITION, WEIGHTS):
             self._begun.add(peer)
         if peer not in self._begun:
             name = self._settings.name

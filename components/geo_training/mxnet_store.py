@@ -74,6 +74,11 @@ class GeoKfp(KVStoreBase):  # type: ignore[misc]
         """Whether this worker only gives the first weights, as one of GeoMX's does; here none does."""
         return False
 
+    @property
+    def rounds_before(self) -> int:
+        """Rounds of a tensor behind the first weights; 0 but where the root went on from a checkpoint."""
+        return self._place.rounds_before
+
     def is_capable(self, capability: str) -> bool:
         """Tells whether the store lets an optimizer act."""
         return bool(capability.lower() == KVStoreBase.OPTIMIZER)

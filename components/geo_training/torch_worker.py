@@ -40,6 +40,11 @@ class GeoOptimizer:
         """Number of workers."""
         return self._place.plane.size
 
+    @property
+    def rounds_before(self) -> int:
+        """Rounds of a tensor behind the first weights; 0 but where the root went on from a checkpoint."""
+        return self._place.rounds_before
+
     def step(self, num_samples: int = 1) -> None:
         """Takes a step in the place of `optimizer.step()`.
 

@@ -92,10 +92,11 @@ def test_killed_in_epoch_3_it_gives_what_one_run_gives(
     ):
         assert torch.equal(tensor, again)
     for row, again in zip(first.history, second.history, strict=True):
-        assert {**row, "seconds": 0} == {**again, "seconds": 0}
+        # Validation sums over batches in DGL's order.
+        assert {**row, "seconds": 0} == pytest.approx({**again, "seconds": 0}, abs=1e-6)
     for name, value in straight.metrics.items():
         if not name.startswith(("seconds", "wan_bytes")):
-            assert resumed.metrics[name] == value, name
+            assert resumed.metrics[name] == pytest.approx(value, abs=1e-6), name
     assert resumed.metrics["wan_bytes_sent"] > straight.metrics["wan_bytes_sent"]
     assert not list(tmp_path.rglob("epoch-*"))
 
