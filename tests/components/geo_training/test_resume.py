@@ -10,7 +10,7 @@ from geokfp.components.geo_training.synchronization import synchronization
 from geokfp.components.geo_training.synchronization.base import CHECKPOINT
 from support.geo_tree import at_once, topology, tree
 from support.memory_transport import MemoryTransport
-from support.vector_training import LAYOUT, RATE, Vector, gradient_of, samples_of
+from support.vector_training import LAYOUT, RATE, Gradient, Vector, gradient_of, samples_of
 
 EVERY, STEPS = 7, 18
 NODES = ("root", "site-0", "site-1")
@@ -48,7 +48,8 @@ class Vectors:
             velocity[:] = kept.part("worker").arrays["velocity"]
         for step in range(self._resume, self._stop_after):
             number = samples_of(worker)
-            policy.step(gradient_of(replica.weights(), worker, step) * np.float32(number), number)
+            summed = gradient_of(replica.weights(), worker, step) * np.float32(number)
+            policy.step(Gradient(summed, update), number)
             if (step + 1) % EVERY == 0:
                 state = policy.state()
                 own = State({"weights": replica.weights(), "velocity": velocity.copy()})
