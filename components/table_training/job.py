@@ -15,7 +15,7 @@ Drawing of the folder, for two sites of two workers each, when all have ended::
         outcome-0.npz ...      what the model says about the rows that each worker judged
         links-0.json ...       bytes of each worker's links
       site-1/
-      logs/                    what each process printed
+      logs/                    what each process printed; restart-1/ in it, after the root was killed
 
 Knows nothing of how they run.
 """
