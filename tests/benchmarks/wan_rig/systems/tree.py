@@ -87,7 +87,7 @@ def _system(says: str, *, shaped: bool = True, **stack: object) -> System:
 
 _MIXED = "mixed(optimizer=adam(rate={learning_rate:g}))"
 _TWO_BITS = "quantized(bits=2) + zstd"
-_BEST = {"synchronization": "hfa(k1=5, k2=3)", "compression": _TWO_BITS}
+_BEST = {"synchronization": "hfa(k1=5, k2=4)", "compression": "top_k(ratio=0.2, bits=2) + zstd"}
 
 OURS = {
     "flat": _system(
