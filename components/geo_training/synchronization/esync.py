@@ -1,9 +1,9 @@
 """ESync: every site takes as many steps as fit into the time of the slowest (Li et al., *ESync*, 2020).
 
-After each round the workers tell their measured seconds a step and seconds a round. The round that the
-slowest site can make with `steps` steps lasts T = max(steps * c + m); site i then takes (T - m) / c_i steps,
-at least one and at most `cap * steps`. m is the time of the transfer alone, the shortest round of any worker:
-the last to come waits for nobody.
+Workers tell their measured seconds a step, c. A round lasts as long as the slowest site takes for `steps`
+steps; site i then takes steps * max(c) / c_i steps, at most `cap * steps`. The transfer, which is the same
+model for all, adds to each of these times alike. The first round is planned while it goes on, from its first
+steps but the very first, which also sets up; each later one from the steps before it.
 """
 
 import time
@@ -24,14 +24,17 @@ from .local_steps import LocalSteps, Steps
 NUMBERS = "numbers"
 KEPT = 0.5
 """Share of the mean so far in a new mean of measured times."""
+WARM_UP = 1
+"""Steps at the start that are not measured."""
+TOLD_AFTER = 3
+"""Steps after which the first round is planned, where it has more of them."""
 
 
-def steps_of_sites(seconds_a_step: Array, transfer_s: float, steps: int, cap: float) -> Array:
+def steps_of_sites(seconds_a_step: Array, steps: int, cap: float) -> Array:
     """Returns how many steps each site takes until the next round.
 
     Args:
         seconds_a_step: [sites], of each site's slowest worker; 0 where nothing was measured.
-        transfer_s: seconds of the transfer alone.
         steps: steps of the slowest site.
         cap: most steps of any, as a multiple of `steps`.
 
@@ -41,9 +44,8 @@ def steps_of_sites(seconds_a_step: Array, transfer_s: float, steps: int, cap: fl
     slowest = seconds_a_step.max()
     if slowest <= 0:
         return np.full(len(seconds_a_step), steps)
-    longest = steps * slowest + transfer_s
-    fitting = np.floor((longest - transfer_s) / np.maximum(seconds_a_step, slowest / 1e6) + 1e-6)
-    planned: Array = np.clip(fitting, 1, int(cap * steps)).astype(np.int64)
+    fitting = np.floor(steps * slowest / np.maximum(seconds_a_step, slowest / 1e6) + 1e-6)
+    planned: Array = np.minimum(fitting, int(cap * steps)).astype(np.int64)
     return planned
 
 
@@ -58,19 +60,20 @@ class Planned:
 
     def __init__(self, steps: int, cap: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._steps, self._cap, self._clock = steps, cap, clock
-        self._next, self._planned_at = steps, 0
+        self._next = steps
+        self._first: Flight | None = None
 
     def begin(self, replica: Replica, plane: Plane) -> None:  # noqa: ARG002
         """See `Plan`."""
         self._plane = plane
-        self._layout = Layout.of([("times", 2 * plane.size)])
+        self._layout = Layout.of([("times", plane.size)])
         self._sites = [worker.partition("/")[0] for worker in plane.members.workers]
         self._seconds_a_step = 0.0
-        self._round_s = 0.0
-        self._since = self._clock()
+        self._measure_from(0)
 
     def due(self, step: int, fragments: int) -> list[int]:
         """See `Plan`; all fragments at once."""
+        self._plan_first(step)
         return list(range(fragments)) if step >= self._next else []
 
     def site_due(self, step: int) -> bool:  # noqa: ARG002
@@ -84,36 +87,46 @@ class Planned:
     @contextmanager
     def synchronising(self, step: int) -> Iterator[None]:
         """See `Plan`."""
-        left = self._clock()
-        taken = step - self._planned_at
-        self._seconds_a_step = _smooth(self._seconds_a_step, (left - self._since) / taken)
+        self._measure(step)
         flight = self._tell()
         yield
         self._plan(flight, step)
-        self._since = self._clock()
-        self._round_s = _smooth(self._round_s, self._since - left)
+        self._measure_from(step)
+
+    def _plan_first(self, step: int) -> None:
+        """Plans the first round as soon as all have told; who has taken `steps` steps by then waits for it."""
+        if self._steps <= TOLD_AFTER:
+            return
+        if step == WARM_UP:
+            self._measure_from(step)
+        elif step == TOLD_AFTER:
+            self._measure(step)
+            self._first = self._tell()
+        if self._first is not None and (self._first.landed or step >= self._steps):
+            self._plan(self._first, 0)
+            self._first = None
+
+    def _measure_from(self, step: int) -> None:
+        self._since, self._since_step = self._clock(), step
+
+    def _measure(self, step: int) -> None:
+        measured = (self._clock() - self._since) / (step - self._since_step)
+        mean = self._seconds_a_step
+        self._seconds_a_step = measured if mean == 0 else KEPT * mean + (1 - KEPT) * measured
 
     def _tell(self) -> Flight:
-        times = np.zeros(2 * self._plane.size)
+        times = np.zeros(self._plane.size)
         times[self._plane.index] = self._seconds_a_step
-        times[self._plane.size + self._plane.index] = self._round_s
         return self._plane.sum(NUMBERS, self._layout, times)
 
     def _plan(self, flight: Flight, step: int) -> None:
-        times = flight.wait()
-        assert times is not None  # our own are in it
-        seconds, rounds = times[: self._plane.size], times[self._plane.size :]
+        """Plans the round that begins after the `step`-th step."""
+        seconds = flight.wait()
+        assert seconds is not None  # our own are in it
         names = sorted(set(self._sites))
         of_sites = np.array([max(seconds[i] for i, s in enumerate(self._sites) if s == n) for n in names])
-        measured = rounds[rounds > 0]
-        transfer_s = float(measured.min()) if measured.size else 0.0
-        planned = steps_of_sites(of_sites, transfer_s, self._steps, self._cap)
+        planned = steps_of_sites(of_sites, self._steps, self._cap)
         self._next = step + int(planned[names.index(self._sites[self._plane.index])])
-        self._planned_at = step
-
-
-def _smooth(mean: float, measured: float) -> float:
-    return measured if mean == 0 else KEPT * mean + (1 - KEPT) * measured
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

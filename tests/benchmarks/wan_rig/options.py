@@ -11,6 +11,7 @@ from geokfp.components._files import InputError
 from .comparison import LAN
 from .links import UNLIMITED, Links, endpoints, parse_rate, read_schedule, uniform
 from .mnist import SPLITS
+from .slow_site import SlowSite, parse_slow_site
 from .systems import SYSTEMS
 
 
@@ -32,6 +33,8 @@ class Options:
     """Sites beside the root."""
     workers: int = 2
     """Workers of each site."""
+    slow_site: str | None = None
+    """Site whose workers sleep after each step, and how many times as long as it took: `site-1:3`."""
     data: Path
     """Folder of the images."""
     split: str = "iid"
@@ -78,6 +81,7 @@ class Options:
         if not self.learning_rates or not all(0 < rate < float("inf") for rate in self.learning_rates):
             raise InputError(f"--learning-rates is {self.learning_rates}, allowed: numbers above 0")
         self._check_names()
+        self.slow()
 
     def _check_names(self) -> None:
         unknown = [name for name in self.systems if name not in SYSTEMS]
@@ -87,6 +91,12 @@ class Options:
             raise InputError(f"--plot is {self.plot}, allowed: a name that ends in .svg")
         if self.keep is not None and self.keep.exists():
             raise InputError(f"--keep is {self.keep}, which exists; allowed: a folder that does not")
+
+    def slow(self) -> SlowSite | None:
+        """Returns which site is slowed; None for none."""
+        if self.slow_site is None:
+            return None
+        return parse_slow_site(self.slow_site, endpoints(self.sites)[1:])
 
     def network(self) -> Links:
         """Returns the network that these options describe.
@@ -134,6 +144,7 @@ def parse(words: Sequence[str], about: str = "") -> Options:
         "delay_ms": float,
         "sites": int,
         "workers": int,
+        "slow_site": str,
         "data": Path,
         "split": str,
         "target": float,

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from . import mnist
 from .mnist import Samples
 from .records import Recorder
+from .slow_site import slowed
 from .worker_job import WorkerJob
 
 FRAMEWORKS: Mapping[str, str] = {"gluon": "gluon_learner"}
@@ -54,7 +55,8 @@ def train(job: WorkerJob, learner: Learner, source: Iterator[Samples]) -> None:
     if recorder:
         recorder.start(*learner.snapshot())
     for step in range(1, job.steps + 1):
-        learner.compute(next(source))
+        with slowed(job.slow_factor, learner.settle):
+            learner.compute(next(source))
         learner.step()
         if step % job.every == 0:
             learner.settle()  # all workers do, or some would run ahead of the snapshots

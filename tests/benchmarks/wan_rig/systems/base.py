@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..processes import Process
+from ..slow_site import SlowSite
 from ..worker_job import Exchange, WorkerJob
 
 CONTROL = "alone"
@@ -44,6 +45,8 @@ class Setting:
     """Steps between two snapshots."""
     waits: bool
     """Whether workers wait, with their clocks stopped, for the evaluation of each snapshot."""
+    slow_site: SlowSite | None = None
+    """Whose workers sleep after each step."""
 
     @property
     def records(self) -> Path:
@@ -78,6 +81,7 @@ def worker_at(
         environment: variables that the exchange reads.
     """
     name = f"{setting.sites[site]}-worker-{worker}"
+    slow = setting.slow_site
     path = setting.folder / f"{name}.json"
     WorkerJob(
         data=str(setting.data),
@@ -92,6 +96,7 @@ def worker_at(
         records="" if worker else str(setting.records / setting.sites[site]),
         waits=setting.waits,
         exchange=exchange,
+        slow_factor=slow.factor if slow and slow.name == setting.sites[site] else 0.0,
     ).write(path)
     return Process(
         name=name,
