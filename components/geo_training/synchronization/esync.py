@@ -94,7 +94,7 @@ class Planned:
         self._measure_from(step)
 
     def _plan_first(self, step: int) -> None:
-        """Plans the first round as soon as all have told; who has taken `steps` steps by then waits for it."""
+        """Plans the first round once all have told; who has taken `steps` steps by then waits for that."""
         if self._steps <= TOLD_AFTER:
             return
         if step == WARM_UP:

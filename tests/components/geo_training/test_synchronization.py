@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from geokfp.components._files import InputError
 from geokfp.components.geo_training.synchronization import synchronization
-from geokfp.components.geo_training.synchronization.esync import steps_of_sites
 from geokfp.components.geo_training.tree_job import TreeJob
 from support.geo_tree import topology
 from support.vector_training import COUNT, gradient_of, one_model, samples_of, train
@@ -125,21 +124,6 @@ def test_a_quorum_does_not_wait_for_the_slow_site_whose_change_counts_later():
     seen, replicas = train("hfa(k1=2) + quorum(workers=1, grace_s=0)", 8, shape, pause)
     one_model(replicas)
     assert len(seen["site-1/trainer-0"]) == 8
-
-
-@pytest.mark.parametrize(
-    ("seconds", "steps", "cap", "expected"),
-    [
-        ([1.0, 1.0], 10, 8, [10, 10]),
-        ([1.0, 4.0], 10, 8, [40, 10]),
-        ([1.0, 40.0], 10, 8, [80, 10]),
-        ([0.0, 0.0], 10, 8, [10, 10]),
-        ([0.0, 1.0], 10, 8, [80, 10]),
-        ([3.0, 2.0], 1, 8, [1, 1]),
-    ],
-)
-def test_esync_fills_the_time_of_the_slowest(seconds, steps, cap, expected):
-    assert steps_of_sites(np.array(seconds), 0.5, steps, cap).tolist() == expected
 
 
 @pytest.mark.parametrize(
