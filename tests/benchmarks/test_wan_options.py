@@ -12,7 +12,7 @@ from benchmarks.wan_rig.links import Links
 from benchmarks.wan_rig.network import addresses
 from benchmarks.wan_rig.options import parse
 from benchmarks.wan_rig.requirements import missing
-from benchmarks.wan_rig.slow_site import SlowSite, slowed
+from benchmarks.wan_rig.slow_site import slowed
 from geokfp.components._files import InputError
 from support.clock import FakeClock
 
@@ -135,13 +135,11 @@ def test_packets_that_come_back_from_the_delay_are_not_lost_anew():
             ["--rate", "1mbit", "--links", "links.txt"],
             r"--rate is 1mbit beside --links links.txt, allowed: one",
         ),
-        (
-            ["--slow-site", "site-2:3"],
-            r"--slow-site is 'site-2:3', allowed: NAME:FACTOR, one of site-0, site-1",
-        ),
+        (["--slow-site", "site-2:3"], r"--slow-site is 'site-2:3', allowed: NAME:FACTOR.* of site-0, site-1"),
         (["--slow-site", "site-1:-1"], r"--slow-site is 'site-1:-1', allowed: .* a number of 0 or more"),
         (["--slow-site", "site-1"], r"--slow-site is 'site-1', allowed: NAME:FACTOR"),
-        (["--slow-site", "root:nan"], r"--slow-site is 'root:nan', allowed: NAME:FACTOR"),
+        (["--slow-site", "site-1:nan"], r"--slow-site is 'site-1:nan', allowed: NAME:FACTOR"),
+        (["--slow-site", "site-1:1,site-1:2"], r"--slow-site is 'site-1:1,site-1:2', allowed: .*once"),
         (["--keep", "."], r"--keep is \., which exists"),
         (["--speed", "1"], r"unrecognized arguments: --speed 1"),
     ],
@@ -174,12 +172,12 @@ def test_the_images_must_be_named():
 
 def test_options_are_read():
     words = "--data d --rate 5mbit --loss 1 --delay-ms 20 --sites 4 --workers 1 --systems mxnet,mxnet_p3"
-    words += " --slow-site site-3:0.5"
+    words += " --slow-site site-3:0.5,site-0:1"
     options = parse([*words.split(), "--learning-rates", "1e-3,1e-2", "--runs", "3", "--to-the-end"])
     assert options.learning_rates == (0.001, 0.01)
     assert options.systems == ("mxnet", "mxnet_p3")
     assert options.to_the_end
-    assert options.slow() == SlowSite("site-3", 0.5)
+    assert options.slow_sites() == {"site-3": 0.5, "site-0": 1}
     told = options.network()
     assert len(told.endpoints) == 5
     assert (told.loss_percent, told.delay_ms) == (1, 20)

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from benchmarks.wan_rig import cnn, links, mnist
 from benchmarks.wan_rig.network import addresses
-from benchmarks.wan_rig.slow_site import SlowSite
 from benchmarks.wan_rig.systems import SYSTEMS, Setting
 from geokfp.components._files import InputError
 
@@ -84,7 +83,7 @@ def test_every_system_plans_all_workers_and_one_recorder_a_site(name, tmp_path):
 
 @pytest.mark.parametrize("name", list(SYSTEMS))
 def test_every_system_slows_the_workers_of_the_slow_site_only(name, tmp_path):
-    SYSTEMS[name].plan(setting_in(tmp_path, slow_site=SlowSite("site-1", 3.0)))
+    SYSTEMS[name].plan(setting_in(tmp_path, slow_sites={"site-1": 3.0}))
     jobs = [json.loads(path.read_text()) for path in tmp_path.glob("*-worker-*.json")]
     assert sorted((job["site"][0], job["slow_factor"]) for job in jobs) == [(0, 0), (0, 0), (1, 3), (1, 3)]
 

@@ -14,7 +14,7 @@ says so else.
 `DIR` holds the 10,000 test images of MNIST in IDX format. `--rate` holds for every pair of endpoints and each
 direction alike; `--links` gives a matrix of rates that may change in time (its form is in wan_rig/links.py);
 `--root-rate` limits all that the root sends and all that it receives, as one access line would. `--slow-site`
-has each worker of a site sleep after the computing of a step, that many times as long as it took.
+has the workers of a site sleep after the computing of each step, that many times as long as it took.
 
 The clock runs from the barrier after the initial weights are with all workers (what that took is told apart)
 to the first snapshot with the target accuracy at every site. Every 5 steps the first worker of each site

@@ -1,7 +1,7 @@
 """Options of the benchmark; each is checked before any work starts."""
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -11,7 +11,7 @@ from geokfp.components._files import InputError
 from .comparison import LAN
 from .links import UNLIMITED, Links, endpoints, parse_rate, read_schedule, uniform
 from .mnist import SPLITS
-from .slow_site import SlowSite, parse_slow_site
+from .slow_site import parse_slow_sites
 from .systems import SYSTEMS
 
 
@@ -33,8 +33,8 @@ class Options:
     """Sites beside the root."""
     workers: int = 2
     """Workers of each site."""
-    slow_site: str | None = None
-    """Site whose workers sleep after each step, and how many times as long as it took: `site-1:3`."""
+    slow_site: str = ""
+    """Sites whose workers sleep after each step, and how many times as long as it took: `site-1:3`."""
     data: Path
     """Folder of the images."""
     split: str = "iid"
@@ -81,7 +81,7 @@ class Options:
         if not self.learning_rates or not all(0 < rate < float("inf") for rate in self.learning_rates):
             raise InputError(f"--learning-rates is {self.learning_rates}, allowed: numbers above 0")
         self._check_names()
-        self.slow()
+        self.slow_sites()
 
     def _check_names(self) -> None:
         unknown = [name for name in self.systems if name not in SYSTEMS]
@@ -92,11 +92,9 @@ class Options:
         if self.keep is not None and self.keep.exists():
             raise InputError(f"--keep is {self.keep}, which exists; allowed: a folder that does not")
 
-    def slow(self) -> SlowSite | None:
-        """Returns which site is slowed; None for none."""
-        if self.slow_site is None:
-            return None
-        return parse_slow_site(self.slow_site, endpoints(self.sites)[1:])
+    def slow_sites(self) -> Mapping[str, float]:
+        """Returns by how much which sites are slowed."""
+        return parse_slow_sites(self.slow_site, endpoints(self.sites)[1:]) if self.slow_site else {}
 
     def network(self) -> Links:
         """Returns the network that these options describe.

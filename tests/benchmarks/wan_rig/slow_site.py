@@ -1,45 +1,48 @@
-"""One site whose workers are slower than the others': they sleep after each step, in proportion to it."""
+"""Sites whose workers are slower than they are: they sleep after each step, in proportion to it.
+
+Slower than others, where only some of the sites are; or, where all are, like those that compute on a device
+beside the processor, which leave its cores to others meanwhile.
+"""
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from geokfp.components._files import InputError
 
 
-@dataclass(frozen=True, slots=True)
-class SlowSite:
-    """Which site is slow, and how much."""
-
-    name: str
-    """Of the site."""
-    factor: float
-    """Seconds that a worker sleeps for each second of computing: 3 makes its steps four times as long."""
-
-
-def parse_slow_site(text: str, sites: Sequence[str]) -> SlowSite:
-    """Reads what `--slow-site` gives, such as `site-1:3`.
+def parse_slow_sites(text: str, sites: Sequence[str]) -> Mapping[str, float]:
+    """Reads what `--slow-site` gives, such as `site-1:3` or `site-0:1,site-1:7`.
 
     Args:
-        text: name and factor.
+        text: names and factors.
         sites: names of the sites.
 
+    Returns:
+        By name, seconds that a worker sleeps for each second of computing: 3 makes its steps four times as
+        long.
+
     Raises:
-        InputError: no site has that name, or the factor is no number of 0 or more.
+        InputError: no site has that name, or has it once more, or a factor is no number of 0 or more.
     """
-    name, _, word = text.partition(":")
+    found: dict[str, float] = {}
+    for word in text.split(","):
+        name, _, factor = word.partition(":")
+        if name not in sites or name in found or not 0 <= _number(factor) < math.inf:
+            raise InputError(
+                f"--slow-site is {text!r}, allowed: NAME:FACTOR, with a comma between several, "
+                f"each of {', '.join(sites)} once and a number of 0 or more"
+            )
+        found[name] = float(factor)
+    return found
+
+
+def _number(word: str) -> float:
     try:
-        factor = float(word)
+        return float(word)
     except ValueError:
-        factor = math.nan
-    if name not in sites or not 0 <= factor < math.inf:
-        raise InputError(
-            f"--slow-site is {text!r}, allowed: NAME:FACTOR, "
-            f"one of {', '.join(sites)} and a number of 0 or more"
-        )
-    return SlowSite(name, factor)
+        return math.nan
 
 
 @contextmanager

@@ -2,11 +2,10 @@
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..processes import Process
-from ..slow_site import SlowSite
 from ..worker_job import Exchange, WorkerJob
 
 CONTROL = "alone"
@@ -45,8 +44,8 @@ class Setting:
     """Steps between two snapshots."""
     waits: bool
     """Whether workers wait, with their clocks stopped, for the evaluation of each snapshot."""
-    slow_site: SlowSite | None = None
-    """Whose workers sleep after each step."""
+    slow_sites: Mapping[str, float] = field(default_factory=dict)
+    """Whose workers sleep after each step, and how many times as long as it took."""
 
     @property
     def records(self) -> Path:
@@ -81,7 +80,6 @@ def worker_at(
         environment: variables that the exchange reads.
     """
     name = f"{setting.sites[site]}-worker-{worker}"
-    slow = setting.slow_site
     path = setting.folder / f"{name}.json"
     WorkerJob(
         data=str(setting.data),
@@ -96,7 +94,7 @@ def worker_at(
         records="" if worker else str(setting.records / setting.sites[site]),
         waits=setting.waits,
         exchange=exchange,
-        slow_factor=slow.factor if slow and slow.name == setting.sites[site] else 0.0,
+        slow_factor=setting.slow_sites.get(setting.sites[site], 0.0),
     ).write(path)
     return Process(
         name=name,
