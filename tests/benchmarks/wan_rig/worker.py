@@ -55,7 +55,8 @@ def train(job: WorkerJob, learner: Learner, source: Iterator[Samples]) -> None:
     if recorder:
         recorder.start(*learner.snapshot())
     for step in range(1, job.steps + 1):
-        with slowed(job.slow_factor, learner.settle):
+        # The first step sets the framework up, which is not to be paid several times.
+        with slowed(job.slow_factor if step > 1 else 0.0, learner.settle):
             learner.compute(next(source))
         learner.step()
         if step % job.every == 0:
