@@ -27,7 +27,9 @@ KEPT = 0.5
 WARM_UP = 1
 """Steps at the start that are not measured."""
 TOLD_AFTER = 3
-"""Steps after which the first round is planned, where it has more of them."""
+"""Least steps after which the first round is planned, where it has more of them."""
+TOLD_SHARE = 4
+"""They are one of so many of the steps asked for: enough to measure, and long before the round is over."""
 
 
 def steps_of_sites(seconds_a_step: Array, steps: int, cap: float) -> Array:
@@ -61,6 +63,7 @@ class Planned:
     def __init__(self, steps: int, cap: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._steps, self._cap, self._clock = steps, cap, clock
         self._next = steps
+        self._told_after = max(TOLD_AFTER, steps // TOLD_SHARE)
         self._first: Flight | None = None
 
     def begin(self, replica: Replica, plane: Plane) -> None:  # noqa: ARG002
@@ -94,15 +97,17 @@ class Planned:
         self._measure_from(step)
 
     def _plan_first(self, step: int) -> None:
-        """Plans the first round once all have told; who has taken `steps` steps by then waits for that."""
-        if self._steps <= TOLD_AFTER:
+        """Plans the first round once all have told how long their first steps took; none waits for that."""
+        if self._told_after >= self._steps:
             return
         if step == WARM_UP:
             self._measure_from(step)
-        elif step == TOLD_AFTER:
+        elif step == self._told_after:
             self._measure(step)
             self._first = self._tell()
-        if self._first is not None and (self._first.landed or step >= self._steps):
+            self._next = int(self._cap * self._steps)
+            self._seconds_a_step = 0.0  # the round's own mean is over these steps too
+        if self._first is not None and (self._first.landed or step >= self._next):
             self._plan(self._first, 0)
             self._first = None
 

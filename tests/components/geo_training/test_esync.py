@@ -1,7 +1,5 @@
 """How many steps ESync plans, from times that a clock of the test gives."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from geokfp.components.geo_training.plane import Members
@@ -24,6 +22,20 @@ def test_a_site_fills_the_time_of_the_slowest(seconds, steps, cap, expected):
     assert steps_of_sites(np.array(seconds), steps, cap).tolist() == expected
 
 
+class Told:
+    """See `Flight`."""
+
+    def __init__(self, plane, times):
+        self._plane, self._times = plane, times
+
+    @property
+    def landed(self):
+        return self._plane.landed
+
+    def wait(self):
+        return self._times
+
+
 class TwoSites:
     """See `Plane`; the other site tells always the same time.
 
@@ -41,13 +53,13 @@ class TwoSites:
     def sum(self, role, layout, values):
         assert (role, layout.count) == ("numbers", 2)
         self.told.append(values[0])
-        return SimpleNamespace(landed=self.landed, wait=lambda: np.add(values, [0, self._other_s]))
+        return Told(self, np.add(values, [0, self._other_s]))
 
 
-def rounds_after(plan, clock, seconds):
+def rounds_after(plan, clock, seconds, taken=0):
     """Takes steps that last so many seconds each; returns after which of them a round was due."""
     due = []
-    for step, lasts in enumerate(seconds, 1):
+    for step, lasts in enumerate(seconds, taken + 1):
         clock.advance(lasts)
         if plan.due(step, 1):
             due.append(step)
@@ -82,9 +94,17 @@ def test_the_slowest_takes_the_steps_that_the_user_asked_for():
     assert rounds_after(plan, clock, [4.0] * 30) == [10, 20, 30]
 
 
-def test_who_has_taken_these_steps_waits_to_be_told_of_the_others():
+def test_who_has_taken_these_steps_goes_on_until_told_of_the_others():
+    plane = TwoSites(4.0, landed=False)
+    plan, clock = planned(10, plane)
+    assert rounds_after(plan, clock, [1.0] * 30) == []
+    plane.landed = True
+    assert rounds_after(plan, clock, [1.0] * 20, taken=30) == [40]
+
+
+def test_who_is_not_told_goes_as_far_as_the_cap():
     plan, clock = planned(10, TwoSites(4.0, landed=False))
-    assert rounds_after(plan, clock, [1.0] * 40) == [40]
+    assert rounds_after(plan, clock, [1.0] * 100) == [80]
 
 
 def test_a_round_too_short_to_be_planned_while_it_goes_on_is_as_long_for_all():
