@@ -40,6 +40,7 @@ def lines(
     *,
     x_label: str,
     y_label: str,
+    log_x: bool = False,
     log_y: bool = False,
 ) -> str:
     """Draws one line a series.
@@ -48,6 +49,7 @@ def lines(
         series: name of each line, with its x and y values.
         x_label: what x is, with its unit.
         y_label: what y is, with its unit.
+        log_x: whether x is logarithmic; points at 0 are left out then.
         log_y: whether y is logarithmic.
 
     Returns:
@@ -62,6 +64,9 @@ def lines(
         if all(float(value).is_integer() for x, _ in series.values() for value in x):
             whole = MaxNLocator("auto", integer=True, min_n_ticks=1)  # there is no epoch 1.25
             axes.xaxis.set_major_locator(whole)
+        if log_x:
+            axes.set_xscale("log", nonpositive="mask")
+            axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         if log_y:
             axes.set_yscale("log")
         if len(series) > 1:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from .carried import Value, carried_state, load_carried
 from .client import Client, Pending, Result, Terms
 from .compression import Compressor, decode
 from .errors import DeadlineError, GeoError, LinkError, PeerError, ProtocolError, RefusedError
@@ -29,10 +30,13 @@ from .messages import (
     TrafficReport,
     Welcome,
 )
+from .node_checkpoints import Keeper
 from .reductions import REDUCTIONS
 from .rounds import Contribution, Finished, Overdue, Repeated, Rounds
 from .route import Router
+from .state import State
 from .synchronization import NodePolicy
+from .synchronization.base import CHECKPOINT, POSITION, WEIGHTS
 from .transport.base import Connection, Listener, Traffic
 from .units import SITE, TREE, RoundId, Unit
 
@@ -55,11 +59,9 @@ class AggregatorSettings:
     children: frozenset[str]
     """Nodes that may join; when all have left the node is done."""
 
-
-@dataclass(frozen=True, slots=True)
-class _Value:
-    reduction: str
-    values: Array | None
+    children_begin: bool = False
+    """Whether nothing counts of a child that does not begin: the node goes on from a checkpoint, and workers
+    that have gone on meanwhile would be at another place."""
 
 
 class Aggregator:
@@ -95,15 +97,25 @@ class Aggregator:
         self._connections: dict[str, Connection] = {}
         self._traffic: dict[str, Traffic] = {}
         self._left: set[str] = set()
+        self._begun: set[str] = set()
+        self._keeper: Keeper | None = None
         self._error: GeoError | None = None
         self._ended = threading.Event()
 
-    def serve(self) -> None:
+    def load_state(self, state: State) -> None:
+        """Takes over what `state` gave; called before `serve`."""
+        load_carried(self._rounds, state)
+
+    def serve(self, keeper: Keeper | None = None) -> None:
         """Works until every child has left, then leaves its own parents.
+
+        Args:
+            keeper: keeps the node's state; None keeps none.
 
         Raises:
             GeoError: a round waited too long or a parent was lost; all children have been told why.
         """
+        self._keeper = keeper
         accepting = threading.Thread(target=self._accept, name=f"{self._settings.name} accepts", daemon=True)
         accepting.start()
         try:
@@ -216,15 +228,27 @@ class Aggregator:
             frozenset(push.covers),
             push.weight,
             push.wait_s,
-            _Value(push.reduction, values),
+            Value(push.reduction, values),
             idle=values is None,
         )
+        self._check_begun(peer, push.round)
+        if self._keeper is not None:
+            self._keeper.before(push.round)
         with self._lock:
             event = self._rounds.offer(push.round, contribution, expected, self._clock())
         if isinstance(event, Finished):
             self._finish(event)
         elif isinstance(event, Repeated) and event.result is not None:
             self._answer(peer, event.result)
+
+    def _check_begun(self, peer: str, round_id: RoundId) -> None:
+        if not self._settings.children_begin:
+            return
+        if round_id.unit.role in (POSITION, WEIGHTS):
+            self._begun.add(peer)
+        if peer not in self._begun:
+            name = self._settings.name
+            raise ProtocolError(f"{name} goes on from a checkpoint: sites and workers must start again too")
 
     def _on_pull(self, peer: str, round_id: RoundId) -> None:
         with self._lock:
@@ -270,6 +294,8 @@ class Aggregator:
 
     def _settle(self, round_id: RoundId, result: Result) -> None:
         try:
+            if round_id.unit.role == CHECKPOINT and result.values is not None:
+                self._keep(int(result.values[0]))
             payload = NOTHING if result.values is None else self._down.encode(_own(round_id), result.values)
         except GeoError as error:
             self._fail(error)
@@ -279,6 +305,13 @@ class Aggregator:
             peers = self._rounds.settle(round_id, answer)
         for peer in peers:
             self._answer(peer, answer)
+
+    def _keep(self, number: int) -> None:
+        """Keeps the state; all workers wait for the answer, so that nothing else is under way."""
+        if self._keeper is not None:
+            with self._lock:
+                own = carried_state(self._rounds)
+            self._keeper.write(number, own)
 
     def _answer(self, peer: str, message: Message) -> None:
         with self._lock:

@@ -101,7 +101,7 @@ class Result:
 
 @dataclass(slots=True, eq=False)
 class Pending:
-    """A push whose result has not come; `result` or `error` is set once it has."""
+    """A push whose result has not come; `result` or `error` is set once it has, and when."""
 
     push: Push
     started: float
@@ -109,6 +109,7 @@ class Pending:
     then: Callable[["Pending"], None] | None
     result: Result | None = None
     error: GeoError | None = None
+    ended: float = 0.0
     finished: bool = field(default=False)
 
 
@@ -381,6 +382,7 @@ class Client:
 
     def _finish(self, pending: Pending) -> None:
         with self._changed:
+            pending.ended = self._clock()
             pending.finished = True
             self._changed.notify_all()
         if pending.then is not None:

@@ -36,6 +36,8 @@ def geo_train_gnn(
     topology: dict[str, Any] = {},
     synchronization: str = "fsa",
     compression: str = "none",
+    checkpoint_folder: str = "",
+    checkpoint_every: int = 1,
     compare_alone: bool = True,
     round_timeout_s: int = 300,
 ) -> None:
@@ -82,6 +84,9 @@ def geo_train_gnn(
             "hfa(k1=20) + outer(momentum=0.9)" 20 steps between two means; a technique, then rules.
         compression: How gradients and changes of weights travel between sites, both ways - "none" is dense
             FP32, "top_k(ratio=0.015, bits=2) + zstd" about 1 % of it; a technique, then rules.
+        checkpoint_folder: Folder where the state after an epoch is kept, to go on from if the training is
+            ended; on a volume that outlives the step's pod. Empty is beside the model.
+        checkpoint_every: Epochs between two checkpoints; 0 keeps none.
         compare_alone: With several sites also train each alone, from the same start, judged on all sites'
             test nodes.
         round_timeout_s: Seconds that a round waits for its last worker before the training is ended as
@@ -116,6 +121,8 @@ def geo_train_gnn(
             topology=topology,
             synchronization=synchronization,
             compression=compression,
+            checkpoint_folder=checkpoint_folder,
+            checkpoint_every=checkpoint_every,
             compare_alone=compare_alone,
             round_timeout_s=round_timeout_s,
         )

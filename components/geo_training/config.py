@@ -30,6 +30,11 @@ class GeoTrainingConfig(LearningConfig):
     """How gradients and changes of weights travel between sites, both ways: a technique with its options,
     then rules, such as `none` (dense FP32), `fp16` or `top_k(ratio=0.015, bits=2) + zstd`; README.md lists
     them."""
+    checkpoint_folder: str = ""
+    """Folder where the state after an epoch is kept, to go on from if the training is ended; on a volume
+    that outlives the step's pod. Empty: beside the model."""
+    checkpoint_every: int = 1
+    """Epochs between two checkpoints; 0 keeps none."""
     compare_alone: bool = True
     """With several sites also train each alone, from the same start, judged on all sites' test nodes."""
     round_timeout_s: int = 300
@@ -45,6 +50,12 @@ class GeoTrainingConfig(LearningConfig):
             )
         compression(self.compression)
         check(self.topology)
+        if "://" in self.checkpoint_folder:
+            raise InputError(
+                f"checkpoint_folder {self.checkpoint_folder!r}: must be the path of a folder, not a URI"
+            )
+        if self.checkpoint_every < 0:
+            raise InputError(f"checkpoint_every {self.checkpoint_every!r}: must be at least 0")
         if self.round_timeout_s < 1:
             raise InputError(f"round_timeout_s {self.round_timeout_s!r}: must be at least 1")
 

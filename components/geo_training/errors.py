@@ -4,6 +4,7 @@ Errors::
 
     GeoError
     ├── UsageError            ours: the engine was called in a way that it does not allow
+    ├── KeepingError          this machine's: a checkpoint cannot be written
     ├── NotFiniteError        the model's: values that a lossy compression cannot carry
     ├── PeerError             the peer's: it sent what it must not send
     │   ├── FrameError        bytes that are no message: magic, version, lengths, head, buffers
@@ -23,6 +24,10 @@ class GeoError(Exception):
 
 class UsageError(GeoError):
     """The engine was called in a way that it does not allow: a fault of this code."""
+
+
+class KeepingError(GeoError):
+    """A checkpoint cannot be written; the message says why."""
 
 
 class NotFiniteError(GeoError):

@@ -10,6 +10,7 @@ from torch import nn
 
 from .messages import Array
 from .plane import Layout, Plane
+from .state import State
 from .synchronization import WorkerPolicy
 from .synchronization.agreed import holding_agreed
 from .synchronization.base import BUFFERS, WEIGHTS
@@ -51,7 +52,17 @@ class GeoExchange:
     def step(self, model: nn.Module, optimizer: torch.optim.Optimizer, num_samples: int) -> None:  # noqa: ARG002
         """See `Exchange`; what the workers exchange, and when, the policy says."""
         self._optimizer = optimizer
-        self._policy.step(self._replica.gradient() if num_samples else None, num_samples)
+        self._policy.step(self if num_samples else None, num_samples)
+
+    def flat(self) -> Array:
+        """See `Gradient`."""
+        return self._replica.gradient()
+
+    def apply(self, num_samples: int) -> None:
+        """See `Gradient`."""
+        assert self._optimizer is not None  # the step has named it
+        self._replica.divide_gradient(num_samples)
+        self._optimizer.step()
 
     def agreed(self, model: nn.Module) -> AbstractContextManager[None]:  # noqa: ARG002
         """See `Exchange`."""
@@ -64,6 +75,14 @@ class GeoExchange:
     def sum(self, values: torch.Tensor) -> torch.Tensor:
         """See `Exchange`."""
         return torch.from_numpy(self._plane.total(values.numpy()))
+
+    def state(self) -> State:
+        """See `Stateful`: that of the policy, which may change the model before it is read."""
+        return self._policy.state()
+
+    def load_state(self, state: State) -> None:
+        """See `Stateful`; called after `broadcast`."""
+        self._policy.load_state(state)
 
     def close(self) -> None:
         """See `Exchange`; the client leaves the tree."""

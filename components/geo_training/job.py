@@ -12,13 +12,13 @@ Drawing of the folder, for two sites of two workers each, when all have ended::
         links-0.json ...       bytes of each worker's links in the training over all sites
         alone-0.json           only with `compare_alone`: the site's own training (the site's first worker)
       site-1/
-      logs/                    what each process printed
+      logs/                    what each process printed; restart-1/ in it, after the root was killed
 
 Knows nothing of how they run.
 """
 
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +80,10 @@ class GeoJob:
             folders=document["folders"],
             tree=TreeJob.from_dict(document["tree"]),
         )
+
+    def keeping_in(self, folder: Path) -> "GeoJob":
+        """Returns the same job with checkpoints in a folder."""
+        return replace(self, tree=replace(self.tree, checkpoint_folder=str(folder)))
 
     @property
     def tree_path(self) -> Path:

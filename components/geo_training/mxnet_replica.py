@@ -46,9 +46,13 @@ class MxnetReplica:
         """See `Replica`."""
         _spread(statistics, self._measured)
 
+    def gradients(self) -> list[Any]:
+        """Returns the gradient of each array."""
+        return [each[0].grad for each in self._learned]
+
     def gradient(self) -> Array:
         """Returns the gradients, float32 [layout.count]."""
-        return _flat([each[0].grad for each in self._learned])
+        return _flat(self.gradients())
 
     def cut(self, flat: Array) -> Iterator[tuple[Any, Array]]:
         """Yields each key with its part of a flat vector, in the array's shape."""

@@ -23,7 +23,7 @@ from .mxnet_replica import MxnetReplica
 from .place import Place
 from .synchronization import ServedWorker
 from .synchronization.base import BUFFERS, WEIGHTS
-from .topology import ROOT
+from .synchronization.fsa import FullAtWorker
 
 
 @KVStoreBase.register
@@ -44,7 +44,9 @@ class GeoKfp(KVStoreBase):  # type: ignore[misc]
         self._tensors: MxnetReplica | None = None
         self._updater: Any = None
         self._root_scale = np.float32(1)
-        self._pushed: dict[Any, Array] = {}
+        self._pushed: dict[Any, list[Any]] = {}
+        self._buffers: dict[Any, list[Any]] = {}
+        self._sums: dict[Any, Array] = {}
         self._pulled: dict[Any, list[Any]] = {}
 
     @property
@@ -71,6 +73,11 @@ class GeoKfp(KVStoreBase):  # type: ignore[misc]
     def is_master_worker(self) -> bool:
         """Whether this worker only gives the first weights, as one of GeoMX's does; here none does."""
         return False
+
+    @property
+    def rounds_before(self) -> int:
+        """Rounds of a tensor behind the first weights; 0 but where the root went on from a checkpoint."""
+        return self._place.rounds_before
 
     def is_capable(self, capability: str) -> bool:
         """Tells whether the store lets an optimizer act."""
@@ -100,32 +107,55 @@ class GeoKfp(KVStoreBase):  # type: ignore[misc]
         self._name(key, _listed(out))
 
     def push(self, key: Any, value: Any, priority: int = 0) -> None:  # noqa: ARG002
-        """Brings gradients; the last key of the model ends the step."""
+        """Brings gradients; the last key of the model ends the step.
+
+        Raises:
+            UsageError: a key comes twice in a step or was not named; or no optimizer is there, but the tree's
+                synchronisation needs one.
+        """
         tensors = self._begin()
+        if not self._gives_sums and self._updater is None and not isinstance(self._policy, ServedWorker):
+            raise UsageError("the tree's synchronisation steps by the store's optimizer: set_optimizer first")
         for each, array in zip(_listed(key), _grouped(key, value), strict=True):
             if each in self._pushed or each not in self._arrays:
                 raise UsageError(f"key {each!r} is pushed twice in a step, or was not named before")
-            self._pushed[each] = sum(one.asnumpy().reshape(-1).astype(np.float32) for one in array)
+            self._pushed[each] = self._kept(each, array)
         if len(self._pushed) == len(tensors.keys):
-            self._step(tensors)
+            self._step()
 
     def pull(self, key: Any, out: Any, priority: int = 0, ignore_sparse: bool = True) -> None:  # noqa: ARG002
-        """Copies weights into `out`: at once, or at the end of the step that the key was pushed in."""
+        """Copies weights into `out`: at once, or at the end of the step that the key was pushed in.
+
+        Without an optimizer it is the sum of what was pushed last, once there is one.
+
+        Raises:
+            UsageError: a sum is asked for before all keys were pushed, or in the place of weights.
+        """
         self._begin()
         for each, arrays in zip(_listed(key), _grouped(key, out), strict=True):
+            if self._gives_sums and (each in self._pushed or each in self._sums):
+                self._check_sum(each, arrays)
             if each in self._pushed:
                 self._pulled[each] = arrays
             else:
                 self._copy(each, arrays)
 
     def pushpull(self, key: Any, value: Any, out: Any = None, priority: int = 0) -> None:
-        """Brings a gradient and takes the new weights."""
-        if self._updater is None:
-            raise UsageError(
-                "without an optimizer on the store nothing can be pulled: update_on_kvstore=True"
-            )
+        """Brings a gradient and takes the new weights; without an optimizer the sum, by default in its place.
+
+        Raises:
+            UsageError: see `push`; or weights are to be taken, but no optimizer acts.
+        """
+        if not self._gives_sums:
+            if out is None:
+                raise UsageError("an optimizer acts, and gives weights: update_on_kvstore=True")
+            self.push(key, value, priority)
+            self.pull(key, out, priority)
+            return
+        for each, arrays in zip(_listed(key), _grouped(key, value if out is None else out), strict=True):
+            self._check_not_weights(each, arrays)
+            self._pulled[each] = arrays
         self.push(key, value, priority)
-        self.pull(key, out, priority)
 
     def barrier(self) -> None:
         """Waits until all workers have come here; the model has the first worker's weights then."""
@@ -135,8 +165,7 @@ class GeoKfp(KVStoreBase):  # type: ignore[misc]
 
     def wan_bytes(self) -> int:
         """Returns the bytes on this site's link to the root so far, both ways, as its node counts them."""
-        traffic = self._plane.client.peer_traffic()[ROOT]
-        return traffic.sent_bytes + traffic.received_bytes
+        return self._place.wan_bytes()
 
     def agreed_weights(self) -> dict[Any, Array]:
         """Returns the weights that all workers last agreed on, flat, by key."""
@@ -148,6 +177,22 @@ class GeoKfp(KVStoreBase):  # type: ignore[misc]
     def close(self) -> None:
         """Ends together with the other workers, with the same weights; called when the program ends."""
         self._place.finish()
+
+    @property
+    def _gives_sums(self) -> bool:
+        return self._updater is None and isinstance(self._policy, FullAtWorker)
+
+    def _check_sum(self, key: Any, arrays: list[Any]) -> None:
+        if key in self._pushed:
+            raise UsageError(f"key {key!r} is pulled before all were pushed: its sum comes with the last")
+        self._check_not_weights(key, arrays)
+
+    def _check_not_weights(self, key: Any, arrays: list[Any]) -> None:
+        if any(array is own for array in arrays for own in self._arrays.get(key, ())):
+            raise UsageError(
+                f"weights of key {key!r} are pulled, but no optimizer acts: set_optimizer, or name one of "
+                "the root's in the tree's synchronisation"
+            )
 
     def _name(self, key: Any, arrays: list[Any]) -> None:
         if self._tensors is not None:
@@ -165,23 +210,50 @@ class GeoKfp(KVStoreBase):  # type: ignore[misc]
             self._place.begin(lambda: self._policy.begin(tensors, self._plane, self._update))
         return self._tensors
 
-    def _step(self, tensors: MxnetReplica) -> None:
-        gradient = np.concatenate([self._pushed[key] for key in tensors.keys])
-        self._policy.step(gradient * self._root_scale, 1)
+    def flat(self) -> Array:
+        """See `Gradient`."""
+        tensors = self._begin()
+        pushed = (sum(one.asnumpy().reshape(-1) for one in self._pushed[key]) for key in tensors.keys)
+        flat: Array = np.concatenate([values.astype(np.float32, copy=False) for values in pushed])
+        return flat if self._root_scale == 1 else flat * self._root_scale
+
+    def apply(self, num_samples: int) -> None:  # noqa: ARG002
+        """See `Gradient`; stands for the sum of all workers', which `rescale_grad` divides by all."""
+        if any(len(pushed) > 1 for pushed in self._pushed.values()):
+            self._update(self.flat())
+            return
+        optimizer = self._updater.optimizer
+        given = optimizer.rescale_grad
+        optimizer.rescale_grad = given * self.num_workers
+        for key, (gradient,) in self._pushed.items():
+            self._updater(key, gradient, self._arrays[key][0])
+        optimizer.rescale_grad = given  # the trainer holds it against its own
+
+    def _kept(self, key: Any, arrays: list[Any]) -> list[Any]:
+        """Returns copies, as the script may go on with its own before the step; each key has its buffers."""
+        buffers = self._buffers.setdefault(key, [])
+        buffers += [mx.nd.empty(one.shape, one.context, one.dtype) for one in arrays[len(buffers) :]]
+        return [one.copyto(buffer) for one, buffer in zip(arrays, buffers, strict=False)]
+
+    def _step(self) -> None:
+        self._policy.step(self, 1)
         self._pushed.clear()
         pulled, self._pulled = self._pulled, {}
         for key, arrays in pulled.items():
             self._copy(key, arrays)
 
     def _update(self, mean: Array) -> None:
-        tensors = self._begin()
-        for key, gradient in tensors.cut(mean * np.float32(self.num_workers)):
+        sums = self._begin().cut(mean * np.float32(self.num_workers))
+        if self._gives_sums:
+            self._sums = dict(sums)
+            return
+        for key, gradient in sums:
             for array in self._arrays[key]:
                 self._updater(key, mx.nd.array(gradient, ctx=array.context), array)
 
     def _copy(self, key: Any, arrays: list[Any]) -> None:
+        own = mx.nd.array(self._sums[key]) if key in self._sums else self._arrays[key][0]
         for array in arrays:
-            own = self._arrays[key][0]
             if array is not own:
                 own.copyto(array)
 

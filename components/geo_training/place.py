@@ -9,11 +9,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from .._files import InputError
 from .._launch import variables
-from .plane import Members, Plane
+from .plane import Layout, Members, Plane
 from .server import dial
 from .synchronization import WorkerPolicy, synchronization
+from .synchronization.base import POSITION
+from .topology import ROOT
 from .transport.tcp import TcpTransport
 from .tree_job import TreeJob
 
@@ -28,12 +32,17 @@ class Place:
         plane: what joins it to the other workers.
         policy: what is exchanged, and when; `begin` has not been called.
         compression: how it travels between sites, as the tree's job says.
+        rounds_before: rounds of a tensor behind the first weights: more than 0 where the root went on from a
+            checkpoint.
     """
 
-    def __init__(self, plane: Plane, policy: WorkerPolicy, compression: str = "none") -> None:
+    def __init__(
+        self, plane: Plane, policy: WorkerPolicy, compression: str = "none", rounds_before: int = 0
+    ) -> None:
         self.plane = plane
         self.policy = policy
         self.compression = compression
+        self.rounds_before = rounds_before
         self._begun = self._failed = self._ended = False
         atexit.register(self.finish)
         self._note_failures()
@@ -55,12 +64,21 @@ class Place:
             raise InputError(f"{WORKER} {name!r}: must be one of {', '.join(job.topology.workers)}")
         client = dial(job, name, job.topology.site(name).name, TcpTransport())
         plane = Plane(client, Members(workers=job.topology.workers, name=name), job.slices)
-        return cls(plane, synchronization(job.synchronization).worker(), job.compression)
+        policy = synchronization(job.synchronization).worker()
+        rounds = 0
+        if job.checkpoint_every:
+            rounds = int(plane.first(POSITION, Layout.of([("rounds", 1)]), np.zeros(1))[0])
+        return cls(plane, policy, job.compression, rounds)
 
     def begin(self, begin: Callable[[], Any]) -> None:
         """Notes that the policy is begun by `begin`, so that `finish` ends it."""
         begin()
         self._begun = True
+
+    def wan_bytes(self) -> int:
+        """Returns the bytes on this site's link to the root so far, both ways, as its node counts them."""
+        traffic = self.plane.client.peer_traffic()[ROOT]
+        return traffic.sent_bytes + traffic.received_bytes
 
     def finish(self) -> None:
         """Ends together with the other workers, which all have the same weights then; may be called twice."""

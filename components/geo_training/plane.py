@@ -117,6 +117,11 @@ class Flight:
         """Whether `wait` returns at once."""
         return all(one.finished for one in self.pending)
 
+    @property
+    def seconds(self) -> float:
+        """Seconds from the first push to the last result, when all have landed."""
+        return max(one.ended for one in self.pending) - min(one.started for one in self.pending)
+
     def wait(self) -> Array | None:
         """Returns the result, one-dimensional; None when nobody brought values. Sets `weight`.
 
@@ -124,10 +129,15 @@ class Flight:
             GeoError: the round was given up.
         """
         results = [self.client.wait(one) for one in self.pending]
-        self.weight = results[0].weight if results else 0.0
-        parts = [result.values for result in results if result.values is not None]
-        if not parts:
+        self.weight = max((result.weight for result in results), default=0.0)
+        dtype = next((result.values.dtype for result in results if result.values is not None), None)
+        if dtype is None:
             return None
+        parts = [
+            # Under a quorum what came late may be in this round with some of its units only.
+            np.zeros(one.push.round.unit.count, dtype) if result.values is None else result.values
+            for one, result in zip(self.pending, results, strict=True)
+        ]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 

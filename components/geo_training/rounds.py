@@ -258,6 +258,14 @@ class Rounds:
             return Held()
         return None
 
+    def carried(self) -> dict[tuple[str, Unit], list[Contribution]]:
+        """Returns what came too late and counts in the next round, by scope and unit."""
+        return {key: list(line.carried) for key, line in self._lines.items() if line.carried}
+
+    def carry(self, scope: str, unit: Unit, contribution: Contribution) -> None:
+        """Lets a contribution count in the unit's next round to finish; called before any is offered."""
+        self._lines[scope, unit].carried.append(contribution)
+
     def tick(self, now: float) -> Iterator[Finished | Overdue]:
         """Yields the rounds that time has finished, or that wait for too long."""
         for (scope, unit), line in list(self._lines.items()):

@@ -5,7 +5,6 @@ and report.
 """
 
 import json
-import uuid
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,9 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from .._files import InputError
-from .._launch import Job, Replica, Role, free_ports, progress, run_job
+from .._files import InputError, sha256
+from .._files.checkpoints import digest
+from .._launch import Job, Replica, Role, free_ports, progress
 from ..partition.partitions import Partitions, read_partitions
+from ..training.checkpoint import NO_PART_IN_RESULT, training_digest
 from ..training.outcome import (
     accuracies,
     confusion,
@@ -31,6 +32,7 @@ from ..training.site import PRELOAD, shared_memory_prefix, site_roles
 from ..training.trained_gnn import ModelSource, TrainedGnn, read_trained_gnn, write_trained_gnn
 from ..training.work_folder import work_folder
 from ..training.worker import BEST, HISTORY
+from .attempts import Kept, run_attempts
 from .config import GeoTrainingConfig
 from .job import GeoJob
 from .summary import Alone, Classes, Links, write_report
@@ -41,6 +43,8 @@ __all__ = ["Outputs", "Result", "run"]
 
 TRAINER = "geokfp.components.geo_training.worker:main"
 NODE = "geokfp.components.geo_training.server:main"
+NO_PART = (*NO_PART_IN_RESULT, "checkpoint_every", "topology", "compare_alone", "round_timeout_s")
+"""Options that may differ when a training over all sites goes on."""
 
 
 def run(config: GeoTrainingConfig, partitions: Path, trained: Path | None, outputs: Outputs) -> Result:
@@ -62,8 +66,20 @@ def run(config: GeoTrainingConfig, partitions: Path, trained: Path | None, outpu
             raise InputError("partitions: no site has a training node")
         check_shared_memory(parts.sites, config.num_samplers)
         job = _plan(config, parts, _start(trained, parts), work)
-        _train(job, parts)
-        return _write(job, parts, outputs)
+        kept = _kept(job, partitions, outputs.model)
+        _train(job if kept is None else job.keeping_in(kept.folder), parts)
+        result = _write(job, parts, outputs)
+    if kept is not None:
+        kept.forget()
+    return result
+
+
+def _kept(job: GeoJob, partitions: Path, model: Path) -> Kept | None:
+    if not job.config.checkpoint_every:
+        return None
+    start = "" if job.start is None else sha256(job.start)
+    of_training = training_digest(job.config, job.source, partitions, NO_PART)
+    return Kept.of(model, job.config.checkpoint_folder, digest({"start": start}, None, {"of": of_training}))
 
 
 def _start(trained: Path | None, parts: Partitions) -> TrainedGnn | None:
@@ -98,7 +114,7 @@ def _plan(config: GeoTrainingConfig, parts: Partitions, start: TrainedGnn | None
         work=work,
         folders={site.name: site.directory.name for site in parts.sites},
         tree=TreeJob(
-            run_id=uuid.uuid4().hex[:8],
+            run_id="",
             workers=workers,
             topology=topology,
             synchronization=config.synchronization,
@@ -109,6 +125,15 @@ def _plan(config: GeoTrainingConfig, parts: Partitions, start: TrainedGnn | None
 
 
 def _train(job: GeoJob, parts: Partitions) -> None:
+    progress(
+        f"{len(parts.sites)} sites, {len(job.tree.topology.workers)} trainers, "
+        f"joined by {len(parts.sites) + 1} aggregators "
+        f"({job.config.synchronization}, compression {job.config.compression})"
+    )
+    run_attempts(job.tree, lambda tree: _processes(replace(job, tree=tree), parts), job.work / "logs")
+
+
+def _processes(job: GeoJob, parts: Partitions) -> Job:
     job_path = str(job.write())
     roles = [_nodes(job)]
     for site in parts.sites:
@@ -120,19 +145,11 @@ def _train(job: GeoJob, parts: Partitions) -> None:
             run_id=job.tree.run_id,
             num_samplers=job.config.num_samplers,
         )
-    progress(
-        f"{len(parts.sites)} sites, {len(job.tree.topology.workers)} trainers, "
-        f"joined by {len(parts.sites) + 1} aggregators "
-        f"({job.config.synchronization}, compression {job.config.compression})"
-    )
-    run_job(
-        Job(
-            name="geo_train_gnn",
-            roles=tuple(roles),
-            deadline_s=float(job.config.timeout_s),
-            shared_memory_prefixes=(shared_memory_prefix(job.tree.run_id),),
-        ),
-        log_folder=job.work / "logs",
+    return Job(
+        name="geo_train_gnn",
+        roles=tuple(roles),
+        deadline_s=float(job.config.timeout_s),
+        shared_memory_prefixes=(shared_memory_prefix(job.tree.run_id),),
     )
 
 

@@ -9,12 +9,14 @@ import traceback
 from functools import partial
 from pathlib import Path
 
-from .._launch import fail
+from .._launch import fail, progress
 from .aggregator import Aggregator, AggregatorSettings
 from .client import Client, ClientSettings
-from .compression import compression
+from .compression import Compressor, compression
+from .node_checkpoints import Keeper, node_keeper
 from .route import TreeRouter
-from .synchronization import synchronization
+from .synchronization import NodePolicy, synchronization
+from .synchronization.node import Root
 from .topology import ROOT
 from .transport.base import Transport
 from .transport.tcp import TcpTransport
@@ -35,23 +37,62 @@ def main(arguments: list[str]) -> None:
     """
     name, job = arguments[0], TreeJob.read(Path(arguments[1]))
     threading.excepthook = end_process
-    topology, transport = job.topology, TcpTransport()
-    listener = transport.listen(topology.address(name))
-    parents = () if name == ROOT else (ROOT,)
-    chosen = synchronization(job.synchronization)
+    transport = TcpTransport()
+    listener = transport.listen(job.topology.address(name))
+    policy, down, up = _parts(job, name)
+    keeper = node_keeper(job, name, {"policy": policy, "down": down, "up": up})
+    rounds = _go_on(job, policy, keeper)
     aggregator = Aggregator(
-        AggregatorSettings(name=name, run=job.run_id, children=frozenset(topology.children(name))),
+        AggregatorSettings(
+            name=name,
+            run=job.run_id,
+            children=frozenset(job.topology.children(name)),
+            children_begin=rounds > 0,
+        ),
         listener,
-        TreeRouter(topology),
-        chosen.root() if name == ROOT else chosen.node(),
-        compression(job.compression if name == ROOT else "none").down(),
-        {parent: dial(job, name, parent, transport) for parent in parents},
+        TreeRouter(job.topology),
+        policy,
+        down,
+        {} if name == ROOT else {ROOT: dial(job, name, ROOT, transport, up)},
     )
-    aggregator.serve()
+    if keeper is not None and job.resume:
+        aggregator.load_state(keeper.restore(job.resume))
+        progress(f"goes on from checkpoint {job.resume}")
+    aggregator.serve(keeper)
+    if keeper is not None and job.checkpoint_every:
+        keeper.forget()
 
 
-def dial(job: TreeJob, name: str, peer: str, transport: Transport) -> Client:
+def _parts(job: TreeJob, name: str) -> tuple[NodePolicy, Compressor, Compressor]:
+    """Returns what a node is made of: its policy, and what encodes towards workers and towards the root."""
+    chosen = synchronization(job.synchronization)
+    between_sites, in_site = compression(job.compression), compression("none")
+    if name == ROOT:
+        return chosen.root(follows=job.checkpoint_every > 0), between_sites.down(), in_site.up()
+    return chosen.node(), in_site.down(), between_sites.up()
+
+
+def _go_on(job: TreeJob, policy: NodePolicy, keeper: Keeper | None) -> int:
+    """Lets a root that keeps checkpoints by itself go on from its last; returns the rounds before it."""
+    if keeper is None or not job.checkpoint_every or not isinstance(policy, Root):
+        return 0
+    rounds = keeper.last()
+    if rounds:
+        keeper.restore(rounds)
+        policy.begin_again(rounds)
+        progress(f"goes on after round {rounds}; all sites and workers must start again too")
+    return rounds
+
+
+def dial(job: TreeJob, name: str, peer: str, transport: Transport, up: Compressor | None = None) -> Client:
     """Returns the client of a node's link to the node above it.
+
+    Args:
+        job: the tree.
+        name: the node.
+        peer: the node above it.
+        transport: how it is reached.
+        up: encodes what goes up; None sends all as it is.
 
     Raises:
         GeoError: the peer cannot be reached, or refuses.
@@ -63,9 +104,8 @@ def dial(job: TreeJob, name: str, peer: str, transport: Transport) -> Client:
         round_timeout_s=job.round_timeout_s,
         reconnect_s=CONNECT_S,
     )
-    between_sites = compression(job.compression if peer == ROOT else "none")
     connect = partial(transport.connect, job.topology.address(peer), CONNECT_S)
-    return Client(settings, connect, between_sites.up())
+    return Client(settings, connect, up or compression("none").up())
 
 
 def end_process(failure: threading.ExceptHookArgs) -> None:

@@ -48,6 +48,11 @@ class TorchReplica:
         """Returns the gradients, float32 [layout.count]; zeros where there are none."""
         return _flat([torch.zeros_like(p) if p.grad is None else p.grad for p in self._parameters])
 
+    def divide_gradient(self, divisor: float) -> None:
+        """Divides the gradients where there are any."""
+        gradients = [parameter.grad for parameter in self._parameters if parameter.grad is not None]
+        torch._foreach_div_(gradients, divisor)
+
     def set_gradient(self, gradient: Array) -> None:
         """Replaces the gradients."""
         for parameter in self._parameters:

@@ -40,6 +40,11 @@ class GeoOptimizer:
         """Number of workers."""
         return self._place.plane.size
 
+    @property
+    def rounds_before(self) -> int:
+        """Rounds of a tensor behind the first weights; 0 but where the root went on from a checkpoint."""
+        return self._place.rounds_before
+
     def step(self, num_samples: int = 1) -> None:
         """Takes a step in the place of `optimizer.step()`.
 
@@ -60,6 +65,10 @@ class GeoOptimizer:
         """Returns the model's state with the weights that all workers last agreed on."""
         with self._exchange.agreed(self._model):
             return {name: tensor.detach().clone() for name, tensor in self._model.state_dict().items()}
+
+    def wan_bytes(self) -> int:
+        """Returns the bytes on this site's link to the root so far, both ways, as its node counts them."""
+        return self._place.wan_bytes()
 
     def barrier(self) -> None:
         """Waits until all workers have come here."""

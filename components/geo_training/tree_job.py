@@ -9,13 +9,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .._files import ArtifactError, new_file
+from .._files import ArtifactError, InputError, new_file
+from .._files.checkpoints import digest
 from .compression import compression
 from .scheduling import InOrder, Slices
 from .synchronization import synchronization
-from .topology import Topology, read
+from .topology import ROOT, Topology, read
 
-KEYS = ("run_id", "workers", "topology", "synchronization", "compression", "round_timeout_s")
+KEYS = (
+    "run_id",
+    "workers",
+    "topology",
+    "synchronization",
+    "compression",
+    "round_timeout_s",
+    "checkpoint_folder",
+    "checkpoint_every",
+    "resume",
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,16 +49,53 @@ class TreeJob:
     """How values travel between sites."""
     round_timeout_s: float = 300.0
     """Seconds that a round waits for its last worker."""
+    checkpoint_folder: str = ""
+    """Folder where nodes keep their state; empty keeps none."""
+    checkpoint_every: int = 0
+    """Rounds between two checkpoints that the root keeps by itself, and goes on from when it is started
+    again; 0 for those that workers ask every node for."""
+    resume: int = 0
+    """With `checkpoint_every` 0: the checkpoint that every process goes on from; 0 begins afresh."""
 
     def __post_init__(self) -> None:
         """Checks the values."""
-        synchronization(self.synchronization).check_workers(len(self.topology.workers))
+        chosen = synchronization(self.synchronization)
+        chosen.check_workers(len(self.topology.workers))
         compression(self.compression)
+        every = f"checkpoint_every is {self.checkpoint_every!r}, allowed"
+        if self.checkpoint_every < 0 or (self.checkpoint_every and not self.checkpoint_folder):
+            raise InputError(f"{every}: 1 or more with a checkpoint_folder, else 0")
+        if self.checkpoint_every and not chosen.weights_at_root:
+            raise InputError(
+                f"{every} with synchronization {self.synchronization!r}: 0, as the root does not have the "
+                "weights; with its optimizer, as in fsa(optimizer=adam), 1 or more"
+            )
 
     @property
     def slices(self) -> Slices:
         """How large tensors are cut, the same on each worker."""
         return InOrder(compression(self.compression).slice_bytes)
+
+    @property
+    def digest(self) -> str:
+        """What tells trees apart that must not go on from each other's checkpoints."""
+        options = {key: getattr(self, key) for key in ("workers", "synchronization", "compression")}
+        return digest(options, None, {})
+
+    def member(self, name: str) -> str:
+        """Returns the name under which a process keeps its checkpoints: names of sites may hold anything."""
+        if name == ROOT:
+            return ROOT
+        names = [site.name for site in self.topology.sites]
+        if name in names:
+            return f"node-{names.index(name)}"
+        return f"worker-{self.topology.workers.index(name)}"
+
+    @property
+    def members(self) -> list[str]:
+        """The names under which all processes keep their checkpoints."""
+        nodes = [site.name for site in self.topology.sites]
+        return [self.member(name) for name in (ROOT, *nodes, *self.topology.workers)]
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the form that `from_dict` reads."""

@@ -6,6 +6,7 @@ differs.
 
 import threading
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 import torch
@@ -22,6 +23,7 @@ from ..training.trained_gnn import load_weights
 from ..training.worker import BEST, save_best, show_epoch, write_history, write_outcome
 from .client import Client
 from .exchange import GeoExchange
+from .gnn_checkpoints import GeoCheckpoints
 from .job import GeoJob, write_json
 from .plane import Members, Plane
 from .server import dial, end_process
@@ -30,6 +32,7 @@ from .topology import ROOT
 from .transport.base import Traffic
 from .transport.tcp import TcpTransport
 from .units import SITE, TREE
+from .worker_checkpoints import Pace, WorkerShelf
 
 
 def main(arguments: list[str]) -> None:
@@ -64,8 +67,10 @@ class _Worker:
         model, work = _model(self._job), self._job.work
         hooks = Hooks(on_epoch=show_epoch, on_best=_saver(work)) if first else Hooks()
         before = self._links()
-        result = fit(self._site, model, self._config, exchange, hooks)
-        self._write_links(before)
+        checkpoints = GeoCheckpoints(self._shelf(workers), exchange, lambda: self._links_since(before))
+        result = fit(self._site, model, self._config, exchange, hooks, checkpoints)
+        links = {name: asdict(link) for name, link in checkpoints.all_traffic().items()}
+        write_json(self._folder / f"links-{self._site.place.machine}.json", links)
         if first:
             if not (work / BEST).exists():
                 save_best(model, work)
@@ -96,8 +101,13 @@ class _Worker:
     def _exchange(self, workers: tuple[str, ...], scope: str, wait_s: float | None = None) -> GeoExchange:
         chosen = synchronization(self._job.tree.synchronization)
         members = Members(workers=workers, name=self._name, scope=scope, wait_s=wait_s)
-        policy = chosen.worker() if scope == TREE else chosen.worker_of_one_site()
+        policy = chosen.worker(meets=True) if scope == TREE else chosen.worker_of_one_site()
         return GeoExchange(Plane(self._client, members, self._job.tree.slices), policy)
+
+    def _shelf(self, workers: tuple[str, ...]) -> WorkerShelf:
+        config, members = self._job.config, Members(workers=workers, name=self._name)
+        plane = Plane(self._client, members, self._job.tree.slices)
+        return WorkerShelf(self._job.tree, plane, Pace(every=config.checkpoint_every, epochs=config.epochs))
 
     def _judge_all(self, own: nn.Module) -> float | None:
         """Has every site's model judged by all sites; returns the test accuracy of this site's, if any."""
@@ -126,17 +136,16 @@ class _Worker:
             links[self._here.name] = self._client.peer_traffic()[ROOT]
         return {**links, self._name: self._client.traffic}
 
-    def _write_links(self, before: dict[str, Traffic]) -> None:
+    def _links_since(self, before: dict[str, Traffic]) -> dict[str, Traffic]:
         own = self._client.traffic  # before the question about the other link is counted
         after = {**self._links(), self._name: own}
-        document = {
-            name: {
-                "sent_bytes": after[name].sent_bytes - before[name].sent_bytes,
-                "received_bytes": after[name].received_bytes - before[name].received_bytes,
-            }
+        return {
+            name: Traffic(
+                after[name].sent_bytes - before[name].sent_bytes,
+                after[name].received_bytes - before[name].received_bytes,
+            )
             for name in after
         }
-        write_json(self._folder / f"links-{self._site.place.machine}.json", document)
 
 
 def _model(job: GeoJob) -> nn.Module:

@@ -49,6 +49,12 @@ class GeoTableConfig:
     compression: str = "none"
     """How values travel between sites, both ways, such as `none` (dense FP32) or `fp16`; the README.md of
     geo_training lists them."""
+    checkpoint_folder: str = ""
+    """Folder where the state after an epoch is kept, to go on from if the training is ended; on a volume
+    that outlives the step's pod. Empty: beside the model."""
+    checkpoint_every: int = 1
+    """Epochs between two checkpoints; 0 keeps none. With `mixed` and `esync`, whose sites do not wait for
+    each other but for a checkpoint, they are kept only in a `checkpoint_folder` that is given."""
     launcher: str = "local"
     """Where the processes run: `local`, all on this machine or in this pod."""
     seed: int = 0
@@ -63,11 +69,20 @@ class GeoTableConfig:
         self._check_model()
         for name in ("epochs", "batch_size", "num_workers", "eval_every", "round_timeout_s", "timeout_s"):
             _check(name, getattr(self, name), getattr(self, name) >= 1, "at least 1")
+        _check("checkpoint_every", self.checkpoint_every, self.checkpoint_every >= 0, "at least 0")
+        is_path = "://" not in self.checkpoint_folder
+        _check("checkpoint_folder", self.checkpoint_folder, is_path, "the path of a folder, not a URI")
         _check("seed", self.seed, 0 <= self.seed <= MAX_SEED, f"0 to {MAX_SEED}")
         _check("launcher", self.launcher, self.launcher in LAUNCHERS, " or ".join(LAUNCHERS))
         synchronization(self.synchronization)
         compression(self.compression)
         check(self.topology)
+
+    @property
+    def keeps_checkpoints(self) -> bool:
+        """Whether checkpoints are kept."""
+        waits = synchronization(self.synchronization).in_step or bool(self.checkpoint_folder)
+        return self.checkpoint_every > 0 and waits
 
     @property
     def build_arguments(self) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """A gluon block that learns together with the other workers'. Knows nothing of sites. For MXNet 1.9.1."""
 
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,9 @@ import mxnet as mx
 import numpy as np
 
 from ..geo_training.mxnet_replica import MxnetReplica
+from ..geo_training.mxnet_state import load_updater_state, updater_state
 from ..geo_training.plane import Plane
+from ..geo_training.state import State
 from ..geo_training.synchronization import WorkerPolicy
 from ..geo_training.synchronization.agreed import holding_agreed
 from ..geo_training.synchronization.base import BUFFERS, WEIGHTS
@@ -33,10 +36,10 @@ class GluonLearner:
     def __init__(self, built: Built, plane: Plane, policy: WorkerPolicy, sample: Array) -> None:
         self._built, self._policy = built, policy
         self._replica = replica = _prepared(built, sample)
-        self._update = _updater(built, replica)
+        self._optimizer = _Optimizer(built, replica)
         replica.set_weights(plane.first(WEIGHTS, replica.layout, replica.weights()))
         replica.set_statistics(plane.first(BUFFERS, replica.statistics_layout, replica.statistics()))
-        policy.begin(replica, plane, self._update)
+        policy.begin(replica, plane, self._optimizer.step_flat)
 
     def step(self, features: Array, labels: Array) -> float:
         """See `Learner`."""
@@ -44,8 +47,16 @@ class GluonLearner:
             self._policy.step(None, 0)
             return 0.0
         _, loss = _gradients(self._built, features, labels)
-        self._policy.step(self._replica.gradient(), len(labels))
+        self._policy.step(self, len(labels))
         return float(loss.sum().asscalar())
+
+    def flat(self) -> Array:
+        """See `Gradient`."""
+        return self._replica.gradient()
+
+    def apply(self, num_samples: int) -> None:
+        """See `Gradient`."""
+        self._optimizer.step(gradient / num_samples for gradient in self._replica.gradients())
 
     def judge(self, features: Array, labels: Array) -> Judged:
         """See `Learner`."""
@@ -55,6 +66,22 @@ class GluonLearner:
     def agreed(self) -> AbstractContextManager[None]:
         """See `Learner`."""
         return holding_agreed(self._policy, self._replica)
+
+    def state(self) -> State:
+        """See `Learner`."""
+        policy = self._policy.state()  # first: it may wait for what changes the model
+        model = {"weights": self._replica.weights(), "statistics": self._replica.statistics()}
+        updater = updater_state(self._optimizer.update)
+        return State.of({"policy": policy, "model": State(model), "updater": updater})
+
+    def load_state(self, state: State) -> None:
+        """See `Learner`."""
+        model = state.part("model").arrays
+        self._replica.set_weights(model["weights"])
+        self._replica.set_statistics(model["statistics"])
+        weights = {key: parameter.data() for key, parameter in self._optimizer.parameters.items()}
+        load_updater_state(self._optimizer.update, weights, state.part("updater"))
+        self._policy.load_state(state.part("policy"))
 
     def finish(self, weights: Path | None) -> None:
         """See `Learner`."""
@@ -67,7 +94,7 @@ def step_alone(built: Built, features: Array, labels: Array) -> Shapes:
     """Takes a step without other workers."""
     replica = _prepared(built, features)
     outputs, loss = _gradients(built, features, labels)
-    _updater(built, replica)(replica.gradient() / np.float32(len(labels)))
+    _Optimizer(built, replica).step(gradient / len(labels) for gradient in replica.gradients())
     return Shapes(outputs.shape, loss.shape)
 
 
@@ -80,17 +107,28 @@ def _prepared(built: Built, sample: Array) -> MxnetReplica:
     return MxnetReplica(learned, [[each.data()] for each in parameters if each.grad_req == "null"])
 
 
-def _updater(built: Built, replica: MxnetReplica) -> Any:
-    """Returns what lets the optimizer take a step with a flat mean gradient, as gluon's Trainer would."""
-    parameters = dict(enumerate(built.model.collect_params().values()))
-    built.optimizer.param_dict = {key: parameters[key] for key in replica.keys}
-    update = mx.optimizer.get_updater(built.optimizer)
+class _Optimizer:
+    """Steps as gluon's Trainer would.
 
-    def step(mean: Array) -> None:
-        for key, gradient in replica.cut(mean):
-            update(key, mx.nd.array(gradient), parameters[key].data())
+    Attributes:
+        parameters: those that are learned, by key.
+        update: MXNet's updater, which keeps the optimizer's state.
+    """
 
-    return step
+    def __init__(self, built: Built, replica: MxnetReplica) -> None:
+        parameters = dict(enumerate(built.model.collect_params().values()))
+        built.optimizer.param_dict = self.parameters = {key: parameters[key] for key in replica.keys}
+        self._replica = replica
+        self.update = mx.optimizer.get_updater(built.optimizer)
+
+    def step_flat(self, mean: Array) -> None:
+        """Takes a step with a flat mean gradient."""
+        self.step(mx.nd.array(gradient) for _, gradient in self._replica.cut(mean))
+
+    def step(self, means: Iterable[Any]) -> None:
+        """Takes a step with the mean gradient of each array, in the replica's order."""
+        for (key, parameter), mean in zip(self.parameters.items(), means, strict=True):
+            self.update(key, mean, parameter.data())
 
 
 def _gradients(built: Built, features: Array, labels: Array) -> tuple[Any, Any]:

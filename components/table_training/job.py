@@ -15,14 +15,14 @@ Drawing of the folder, for two sites of two workers each, when all have ended::
         outcome-0.npz ...      what the model says about the rows that each worker judged
         links-0.json ...       bytes of each worker's links
       site-1/
-      logs/                    what each process printed
+      logs/                    what each process printed; restart-1/ in it, after the root was killed
 
 Knows nothing of how they run.
 """
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +79,10 @@ class TableJob:
             sites=tuple(_site(entry) for entry in document["sites"]),
             tree=TreeJob.from_dict(document["tree"]),
         )
+
+    def keeping_in(self, folder: Path) -> "TableJob":
+        """Returns the same job with checkpoints in a folder."""
+        return replace(self, tree=replace(self.tree, checkpoint_folder=str(folder)))
 
     @property
     def tree_path(self) -> Path:

@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from ..geo_training.plane import Plane
+from ..geo_training.state import Stateful
 from ..geo_training.synchronization import WorkerPolicy
 from ..ingest.graph import Array
 from .source import MXNET, Built
@@ -39,8 +40,11 @@ class Shapes:
     loss: tuple[int, ...]
 
 
-class Learner(Protocol):
-    """A model that learns together with the other workers'; joined when it is made."""
+class Learner(Stateful, Protocol):
+    """A model that learns together with the other workers'; joined when it is made.
+
+    Its state is that of model, optimizer and what is exchanged; taken by all workers after the same epoch.
+    """
 
     def step(self, features: Array, labels: Array) -> float:
         """Takes one step with the others, and returns the loss summed over the batch.

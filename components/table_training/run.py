@@ -5,13 +5,14 @@ predictions and report.
 """
 
 import json
-import uuid
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from .._files import InputError
-from .._launch import Job, Replica, Role, free_ports, progress, run_job
+from .._files.checkpoints import digest
+from .._launch import Job, Replica, Role, free_ports, progress
+from ..geo_training.attempts import Kept, run_attempts
 from ..geo_training.summary import Classes, Links
 from ..geo_training.topology import ROOT, Topology, read
 from ..geo_training.tree_job import TreeJob
@@ -35,6 +36,16 @@ PRELOAD = {
 }
 """What nodes and workers share by being forked from a process that has imported it, by framework."""
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+NO_PART_IN_RESULT = (
+    "user_code",
+    "checkpoint_folder",
+    "checkpoint_every",
+    "launcher",
+    "topology",
+    "round_timeout_s",
+    "timeout_s",
+)
+"""Options that may differ when a training goes on; of the user's code its files count, not where it lies."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,9 +88,21 @@ def run(config: GeoTableConfig, shards: Path, outputs: Outputs) -> Result:
         topology = _topology(config, read_in)
         source = _source(config, read_in, work)
         framework = try_model(source, work, timeout_s=float(config.timeout_s))
+        kept = _kept(config, source, read_in, outputs.model)
         job = _plan(config, read_in, source, topology, work)
-        _train(job, framework)
-        return _write(job, framework, read_in, outputs)
+        _train(job if kept is None else job.keeping_in(kept.folder), framework)
+        result = _write(job, framework, read_in, outputs)
+    if kept is not None:
+        kept.forget()
+    return result
+
+
+def _kept(config: GeoTableConfig, source: ModelSource, shards: Shards, model: Path) -> Kept | None:
+    if not config.keeps_checkpoints:
+        return None
+    options = {name: value for name, value in asdict(config).items() if name not in NO_PART_IN_RESULT}
+    of_training = digest(options, source.user_code, {"shards": shards.fingerprint})
+    return Kept.of(model, config.checkpoint_folder, of_training)
 
 
 def _check_workers(config: GeoTableConfig, shards: Shards) -> None:
@@ -120,7 +143,7 @@ def _plan(
         work=work,
         sites=shards.sites,
         tree=TreeJob(
-            run_id=uuid.uuid4().hex[:8],
+            run_id="",
             workers={site.name: config.num_workers for site in shards.sites},
             topology=topology,
             synchronization=config.synchronization,
@@ -135,7 +158,17 @@ def _plan(
 
 
 def _train(job: TableJob, framework: str) -> None:
-    config, topology = job.config, job.tree.topology
+    config, tree = job.config, job.tree
+    progress(
+        f"{len(tree.topology.sites)} sites, {len(tree.topology.workers)} workers of {framework}, joined by "
+        f"{len(tree.topology.sites) + 1} aggregators ({config.synchronization}, compression "
+        f"{config.compression})"
+    )
+    run_attempts(tree, lambda tree: _processes(replace(job, tree=tree), framework), job.work / "logs")
+
+
+def _processes(job: TableJob, framework: str) -> Job:
+    topology = job.tree.topology
     job_path = str(job.write())
     # Named by folder: a site's own name may hold anything.
     folders = {ROOT: ROOT, **{site.name: job.folder(site.name).name for site in topology.sites}}
@@ -154,13 +187,7 @@ def _train(job: TableJob, framework: str) -> None:
         Role(name="aggregator", target=NODE, replicas=tuple(nodes), preload=PRELOAD[framework]),
         Role(name="trainer", target=WORKER, replicas=tuple(workers), preload=PRELOAD[framework]),
     )
-    progress(
-        f"{len(topology.sites)} sites, {len(workers)} workers of {framework}, joined by {len(nodes)} "
-        f"aggregators ({config.synchronization}, compression {config.compression})"
-    )
-    run_job(
-        Job(name="geo_train", roles=roles, deadline_s=float(config.timeout_s)), log_folder=job.work / "logs"
-    )
+    return Job(name="geo_train", roles=roles, deadline_s=float(job.config.timeout_s))
 
 
 def _write(job: TableJob, framework: str, shards: Shards, outputs: Outputs) -> Result:

@@ -8,7 +8,9 @@ from torch import Tensor
 
 from ..geo_training.exchange import GeoExchange
 from ..geo_training.plane import Plane
+from ..geo_training.state import State
 from ..geo_training.synchronization import WorkerPolicy
+from ..geo_training.torch_state import load_torch_state, torch_state
 from ..ingest.graph import Array
 from .learner import Judged, Shapes, flat_outputs
 from .source import Built
@@ -53,6 +55,18 @@ class TorchLearner:
     def agreed(self) -> AbstractContextManager[None]:
         """See `Learner`."""
         return self._exchange.agreed(self._built.model)
+
+    def state(self) -> State:
+        """See `Learner`."""
+        exchanged = self._exchange.state()  # first: it may wait for what changes the model
+        return State.of(
+            {"exchange": exchanged, "torch": torch_state(self._built.model, self._built.optimizer)}
+        )
+
+    def load_state(self, state: State) -> None:
+        """See `Learner`."""
+        load_torch_state(self._built.model, self._built.optimizer, state.part("torch"))
+        self._exchange.load_state(state.part("exchange"))
 
     def finish(self, weights: Path | None) -> None:
         """See `Learner`."""

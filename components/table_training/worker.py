@@ -13,9 +13,12 @@ from .._files import new_file
 from .._launch import progress
 from ..geo_training.plane import Members, Plane
 from ..geo_training.server import dial, end_process
+from ..geo_training.state import STATE, State
 from ..geo_training.synchronization import synchronization
 from ..geo_training.topology import ROOT
+from ..geo_training.transport.base import Traffic
 from ..geo_training.transport.tcp import TcpTransport
+from ..geo_training.worker_checkpoints import Pace, WorkerShelf
 from ..ingest.graph import Array
 from ..training.seeds import draw_seed, seed_everything
 from . import totals
@@ -62,10 +65,14 @@ class _Worker:
         self._learner = join(job.source.build(), self._plane, policy, sample)
         self._began = time.monotonic()
         self._history: list[dict[str, float]] = []
+        self._epochs_before = 0
+        self._links_before: dict[str, Traffic] = {}
+        self._shelf = self._join_checkpoints(name)
+        self._restore()
 
     def train(self) -> None:
         """Trains, and ends together with the others."""
-        for epoch in range(1, self._config.epochs + 1):
+        for epoch in range(self._epochs_before + 1, self._config.epochs + 1):
             what = (self._config.seed, self._plane.index, epoch)
             seed_draws(*what)
             loss = sum(
@@ -75,6 +82,8 @@ class _Worker:
             judged = epoch % self._config.eval_every == 0 or epoch == self._config.epochs
             if judged and self._number == 0:
                 self._judge_validation(epoch, loss / len(self._rows.train))
+            if self._shelf.due(epoch):
+                self._keep(epoch)
         self._learner.finish(self._job.weights if self._plane.index == 0 else None)
         self._seconds = time.monotonic() - self._began
         self._write_links()
@@ -138,14 +147,45 @@ class _Worker:
 
     def _write_links(self) -> None:
         """Leaves the bytes of this worker's link, and of its site's link to the root by the site's first."""
+        write_json(self._folder / f"links-{self._number}.json", self._links())
+
+    def _links(self) -> dict[str, dict[str, int]]:
         links = {f"{self._here.name}/trainer-{self._number}": self._client.traffic}
         if self._number == 0:
             links[self._here.name] = self._client.peer_traffic()[ROOT]
-        document = {
-            name: {"sent_bytes": link.sent_bytes, "received_bytes": link.received_bytes}
+        before = {name: self._links_before.get(name, Traffic()) for name in links}
+        return {
+            name: {
+                "sent_bytes": before[name].sent_bytes + link.sent_bytes,
+                "received_bytes": before[name].received_bytes + link.received_bytes,
+            }
             for name, link in links.items()
         }
-        write_json(self._folder / f"links-{self._number}.json", document)
+
+    def _join_checkpoints(self, name: str) -> WorkerShelf:
+        # Sites of unequal speed end an epoch at very different times.
+        members = Members(
+            workers=self._job.tree.topology.workers, name=name, wait_s=float(self._config.timeout_s)
+        )
+        pace = Pace(every=self._config.checkpoint_every, epochs=self._config.epochs)
+        return WorkerShelf(self._job.tree, Plane(self._client, members), pace)
+
+    def _keep(self, epoch: int) -> None:
+        learner = self._learner.state()
+        seconds = time.monotonic() - self._began
+        facts = {"epoch": epoch, "history": self._history, "links": self._links(), "seconds": seconds}
+        with self._shelf.new(epoch) as folder:
+            State.of({"learner": learner, "worker": State(facts=facts)}).write(folder / STATE)
+
+    def _restore(self) -> None:
+        if self._shelf.kept is None:
+            return
+        state = State.read(self._shelf.kept / STATE)
+        self._learner.load_state(state.part("learner"))
+        facts = state.part("worker").facts
+        self._epochs_before, self._history = facts["epoch"], facts["history"]
+        self._links_before = {name: Traffic(**link) for name, link in facts["links"].items()}
+        self._began -= facts["seconds"]
 
 
 def seed_draws(*what: int) -> None:

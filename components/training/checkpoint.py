@@ -13,80 +13,56 @@ Its folder, for two workers::
           worker-0/                     worker 1 has not written yet: epoch 2 is what is gone on from
 
 Two epochs are kept: no worker can end an epoch before all have written the one before it, since all meet in
-each epoch. Knows nothing of processes.
+each epoch. Folders, checksums and what goes: `_files.checkpoints`. Knows nothing of processes.
 """
 
-import hashlib
 import json
-import re
-import shutil
+from collections.abc import Collection
 from dataclasses import asdict
-from importlib.metadata import version
 from pathlib import Path
 
-from .._files import ArtifactError, InputError, new_directory, read_manifest, sha256, write_manifest
-from .config import TrainingConfig
+from .._files.checkpoints import checkpoint_of, digest, last_common, new_checkpoint
+from .config import LearningConfig
 from .trained_gnn import ModelSource
 from .training_state import TrainingState
 
-KIND = "geokfp.checkpoint"
-VERSION = 1
 STATE = "state.safetensors"
 GRAPH_FILE = "graph.dgl"
 NO_PART_IN_RESULT = ("checkpoint_folder", "num_samplers", "timeout_s")
 """Options that may differ when a training goes on."""
 
 
-def training_digest(config: TrainingConfig, source: ModelSource, partitions: Path) -> str:
+def training_digest(
+    config: LearningConfig,
+    source: ModelSource,
+    partitions: Path,
+    no_part: Collection[str] = NO_PART_IN_RESULT,
+) -> str:
     """Returns what tells trainings apart that must not go on from each other's checkpoints, 16 hex digits.
 
     Equal partitions that were written twice count as the same: DGL's graph files differ from write to write
     in bytes that mean nothing; all that they hold follows from the graph's fingerprint and the other files.
+
+    Args:
+        config: the options.
+        source: the model's, with the user's code.
+        partitions: a partitions artifact.
+        no_part: options that may differ.
     """
-    options = {name: value for name, value in asdict(config).items() if name not in NO_PART_IN_RESULT}
-    code = source.user_code
-    files = sorted(path for path in code.rglob("*") if path.is_file()) if code else []
+    options = {name: value for name, value in asdict(config).items() if name not in no_part}
     manifest = json.loads((partitions / "manifest.json").read_text(encoding="utf-8"))
     checksums = {name: sum_ for name, sum_ in manifest["files"].items() if not name.endswith(GRAPH_FILE)}
-    what = {
-        "geokfp": version("geokfp"),
-        "options": options,
-        "partitions": {**manifest, "files": checksums},
-        "code": {path.relative_to(str(code)).as_posix(): sha256(path) for path in files},
-    }
-    return hashlib.sha256(json.dumps(what, sort_keys=True, default=list).encode()).hexdigest()[:16]
+    return digest(options, source.user_code, {**manifest, "files": checksums})
 
 
-def usable_folder(folder: Path) -> Path:
-    """Makes the folder of all checkpoints where it is missing, and returns it.
-
-    Raises:
-        InputError: nothing can be written there.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / ".writable").touch()
-        (folder / ".writable").unlink()
-    except OSError as error:
-        raise InputError(
-            f"checkpoint_folder {str(folder)!r}: {error.strerror}; must be a folder that can be written to"
-        ) from error
-    return folder
+def worker_name(worker: int) -> str:
+    """Returns the name under which a worker keeps its checkpoints."""
+    return f"worker-{worker}"
 
 
 def last_epoch(folder: Path, num_workers: int) -> int:
     """Returns the last epoch that all workers have written whole; 0 when there is none."""
-    epochs = sorted((_epoch(path) for path in folder.glob("epoch-*")), reverse=True)
-    return next((epoch for epoch in epochs if _is_whole(folder, epoch, num_workers)), 0)
-
-
-def _is_whole(folder: Path, epoch: int, num_workers: int) -> bool:
-    states = [_state_folder(folder, epoch, worker) for worker in range(num_workers)]
-    try:
-        found = [read_manifest(state, kind=KIND, version=VERSION)["epoch"] for state in states]
-    except ArtifactError:
-        return False
-    return found == [epoch] * num_workers
+    return last_common(folder, [worker_name(worker) for worker in range(num_workers)])
 
 
 class WorkerCheckpoints:
@@ -100,7 +76,7 @@ class WorkerCheckpoints:
 
     def __init__(self, folder: Path, worker: int, resume_epoch: int):
         self._folder = folder
-        self._worker = worker
+        self._name = worker_name(worker)
         self._resume_epoch = resume_epoch
 
     def restore(self, state: TrainingState) -> None:
@@ -110,36 +86,9 @@ class WorkerCheckpoints:
             ArtifactError: the file is of another model.
         """
         if self._resume_epoch:
-            state.read(_state_folder(self._folder, self._resume_epoch, self._worker) / STATE)
+            state.read(checkpoint_of(self._folder, self._resume_epoch, self._name) / STATE)
 
     def save(self, state: TrainingState) -> None:
         """See `Checkpoints`."""
-        epoch = state.history[-1].epoch
-        with new_directory(_state_folder(self._folder, epoch, self._worker)) as folder:
+        with new_checkpoint(self._folder, state.history[-1].epoch, self._name) as folder:
             state.write(folder / STATE)
-            write_manifest(folder, kind=KIND, version=VERSION, body={"epoch": epoch})
-        for path in self._folder.glob(f"epoch-*/worker-{self._worker}"):
-            if not epoch - 1 <= _epoch(path.parent) <= epoch:
-                shutil.rmtree(path, ignore_errors=True)
-                _remove_when_empty(path.parent)
-
-
-def forget(folder: Path) -> None:
-    """Removes a training's checkpoints, once its model is written."""
-    shutil.rmtree(folder, ignore_errors=True)
-
-
-def _state_folder(folder: Path, epoch: int, worker: int) -> Path:
-    return folder / f"epoch-{epoch}" / f"worker-{worker}"
-
-
-def _epoch(epoch_folder: Path) -> int:
-    found = re.fullmatch(r"epoch-(\d+)", epoch_folder.name)
-    return int(found[1]) if found else 0
-
-
-def _remove_when_empty(folder: Path) -> None:
-    try:
-        folder.rmdir()
-    except OSError:  # another worker's state lies there still
-        return

@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from .._files import InputError
+from .._files.checkpoints import forget, usable_folder
 from .._launch import Job, free_ports, progress, run_job
 from ..partition.partitions import Partitions, SitePartitions, read_partitions
-from .checkpoint import forget, last_epoch, training_digest, usable_folder
+from .checkpoint import last_epoch, training_digest
 from .config import TrainingConfig
 from .outcome import (
     Outcome,

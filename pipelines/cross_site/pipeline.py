@@ -52,6 +52,8 @@ def make_cross_site(*, retries: int = 1, timeout_s: int = 24 * HOUR_S) -> Any:
         topology: dict[str, Any] = {},  # noqa: B006
         synchronization: str = "fsa",
         compression: str = "none",
+        checkpoint_folder: str = "",
+        checkpoint_every: int = 1,
         compare_alone: bool = True,
         entry_point: str = "",
         user_code: str = "",
@@ -92,6 +94,8 @@ def make_cross_site(*, retries: int = 1, timeout_s: int = 24 * HOUR_S) -> Any:
             topology: Addresses of root and sites; what is missing is a free port of the machine.
             synchronization: How the sites keep in step, such as fsa (all in every step) or hfa(k1=20).
             compression: How values travel between sites, such as none, fp16 or top_k(ratio=0.01).
+            checkpoint_folder: Folder, on a volume that stays, to go on from if training is ended.
+            checkpoint_every: Epochs between two checkpoints; 0 keeps none.
             compare_alone: Also train each site alone, to show what the others add.
             entry_point: module:function that builds your own model, in place of architecture.
             user_code: Folder or .py file (path or URI) with that module; it is executed, so trust it.
@@ -146,6 +150,8 @@ def make_cross_site(*, retries: int = 1, timeout_s: int = 24 * HOUR_S) -> Any:
                 topology=topology,
                 synchronization=synchronization,
                 compression=compression,
+                checkpoint_folder=checkpoint_folder,
+                checkpoint_every=checkpoint_every,
                 compare_alone=compare_alone,
                 entry_point=entry_point,
                 user_code=user_code,

@@ -48,6 +48,8 @@ def make_cross_site_table(*, retries: int = 1, timeout_s: int = 24 * HOUR_S) -> 
         topology: dict[str, Any] = {},  # noqa: B006
         synchronization: str = "fsa",
         compression: str = "none",
+        checkpoint_folder: str = "",
+        checkpoint_every: int = 1,
         export_formats: list[str] = ["torchscript", "onnx"],  # noqa: B006
         export_tolerance: float = 0.0001,
         seed: int = 0,
@@ -81,6 +83,8 @@ def make_cross_site_table(*, retries: int = 1, timeout_s: int = 24 * HOUR_S) -> 
             topology: Addresses of root and sites; what is missing is a free port of the machine.
             synchronization: How the sites keep in step, such as fsa (all in every step) or hfa(k1=20).
             compression: How values travel between sites, such as none, fp16 or top_k(ratio=0.01).
+            checkpoint_folder: Folder, on a volume that stays, to go on from if training is ended.
+            checkpoint_every: Epochs between two checkpoints; 0 keeps none.
             export_formats: Among torchscript, onnx; the default is all that the model's framework has.
             export_tolerance: Largest difference of an output, between exported and trained model.
             seed: Seed of shards, split, weights and order.
@@ -120,6 +124,8 @@ def make_cross_site_table(*, retries: int = 1, timeout_s: int = 24 * HOUR_S) -> 
                 topology=topology,
                 synchronization=synchronization,
                 compression=compression,
+                checkpoint_folder=checkpoint_folder,
+                checkpoint_every=checkpoint_every,
                 seed=seed,
                 timeout_s=timeout_s,
             ),

@@ -54,6 +54,8 @@ def make_warm_start_cross_site(*, retries: int = 1, timeout_s: int = 24 * HOUR_S
         topology: dict[str, Any] = {},  # noqa: B006
         synchronization: str = "fsa",
         compression: str = "none",
+        checkpoint_folder: str = "",
+        checkpoint_every: int = 1,
         compare_alone: bool = True,
         entry_point: str = "",
         user_code: str = "",
@@ -96,6 +98,8 @@ def make_warm_start_cross_site(*, retries: int = 1, timeout_s: int = 24 * HOUR_S
             topology: Addresses of root and sites; what is missing is a free port of the machine.
             synchronization: How the sites keep in step, such as fsa (all in every step) or hfa(k1=20).
             compression: How values travel between sites, such as none, fp16 or top_k(ratio=0.01).
+            checkpoint_folder: Folder, on a volume that stays, to go on from if training is ended.
+            checkpoint_every: Epochs between two checkpoints across sites; 0 keeps none.
             compare_alone: Also train each site alone, to show what the others add.
             entry_point: module:function that builds your own model, in place of architecture.
             user_code: Folder or .py file (path or URI) with that module; it is executed, so trust it.
@@ -137,6 +141,7 @@ def make_warm_start_cross_site(*, retries: int = 1, timeout_s: int = 24 * HOUR_S
             train_gnn(
                 partitions=partition.outputs["partitions"],
                 site=warm_start_site,
+                checkpoint_folder=checkpoint_folder,
                 epochs=warm_start_epochs,
                 architecture=architecture,
                 hidden_size=hidden_size,
@@ -174,6 +179,8 @@ def make_warm_start_cross_site(*, retries: int = 1, timeout_s: int = 24 * HOUR_S
                 topology=topology,
                 synchronization=synchronization,
                 compression=compression,
+                checkpoint_folder=checkpoint_folder,
+                checkpoint_every=checkpoint_every,
                 compare_alone=compare_alone,
                 entry_point=entry_point,
                 user_code=user_code,

@@ -165,3 +165,22 @@ def test_mxnet_trains_over_shaped_links(name, tmp_path, real_data):
     gradients = 4 * row["steps_to_target"] * 178_762 * 4
     sent = row["wan_bytes"] - row["wan_bytes_from_root"]
     assert sent == pytest.approx(gradients / (16 if name == "mxnet_2bit" else 1), rel=0.1)
+
+
+@pytest.mark.long
+def test_torch_trains_over_a_network_as_one_process_does(tmp_path, real_data):
+    script = Path(__file__).with_name("wan.py")
+    command = [sys.executable, script, "--data", real_data / "mnist_10k", "--rate", "none"]
+    command += ["--systems", "torch_ddp,torch_fsa,torch_hfa,torch_joined,joined", "--learning-rates", "3e-3"]
+    command += ["--target", "0.6", "--max-steps", "60", "--json", tmp_path / "f.json"]
+    subprocess.run(command, check=True, timeout=900)
+    result = json.loads((tmp_path / "f.json").read_text())["systems"]
+    for name, row in result.items():
+        assert row["final_accuracy"] >= 0.6, name
+    together = result["torch_joined"]
+    for name in ("torch_ddp", "torch_fsa"):  # the same mean gradients: only the order of sums differs
+        assert result[name]["steps_to_target"] == together["steps_to_target"]
+        assert result[name]["final_accuracy"] == pytest.approx(together["final_accuracy"], abs=0.005)
+    assert result["torch_hfa"]["wan_bytes_counted_by_engine"] < result["torch_fsa"]["wan_bytes"] / 2
+    assert result["torch_ddp"]["wan_bytes"] > result["torch_ddp"]["steps_to_target"] * 178_762 * 4
+    assert together["wan_bytes"] == result["joined"]["wan_bytes"] == 0

@@ -1,8 +1,11 @@
 """What `wan.py` tells: records, curves, the best learning rate, speed-ups and when there are none."""
 
+import os
+
 import numpy as np
 import pytest
 from benchmarks.wan_rig import comparison, curve, results
+from benchmarks.wan_rig.cores import Cores
 from benchmarks.wan_rig.counters import Crossed
 from benchmarks.wan_rig.curve import Point
 from benchmarks.wan_rig.errors import TrialFailed
@@ -72,6 +75,7 @@ def measured(seconds: float = 10.0, accuracy: float = 0.96, **others) -> Measure
         "wan_bytes_from_root": 500_000,
         "wan_bytes_counted_by_engine": None,
         "initial_bytes": 1000,
+        "cores_busy": 0.5,
         "curve": (Point(0.0, 0, 0.1, 0.0), Point(seconds, 40, accuracy, seconds)),
         **others,
     }
@@ -100,6 +104,30 @@ def test_speed_ups_are_told_where_a_site_alone_does_not_get_there():
     gains = comparison.speed_ups(compared(alone=0.6), "by_class", 0.95)
     assert gains.ratios == {"ours": 10}
     assert gains.note == ""
+
+
+def test_a_speed_up_is_told_over_the_baseline_of_the_same_framework():
+    others = {"torch_ddp": outcome(measured(60.0)), "torch_hfa": outcome(measured(20.0))}
+    others |= {
+        name: outcome(measured(1.0)) for name in ("mxnet_lan", "torch_ddp_lan", "joined", "torch_joined")
+    }
+    outcomes = compared(alone=0.6, **others)
+    gains = comparison.speed_ups(outcomes, "by_class", 0.95)
+    assert gains.ratios == {"ours": 10, "torch_hfa": 3}
+    assert gains.baselines == {"ours": "mxnet", "torch_hfa": "torch_ddp"}
+    result = results.document({"target": 0.95}, outcomes, gains)
+    assert result["speed_up_baselines"] == gains.baselines
+    lines = {line.split()[0]: line.split() for line in results.table(result).splitlines()}
+    assert lines["torch_hfa"][-2:] == ["3.00", "torch_ddp"]
+    assert lines["ours"][-2:] == ["10.00", "mxnet"]
+    assert lines["torch_ddp"][-2:] == ["-", "-"]
+
+
+def test_a_framework_without_its_baseline_has_no_speed_ups_and_the_other_has():
+    outcomes = compared(alone=0.6, torch_hfa=outcome(measured(20.0)))
+    gains = comparison.speed_ups(outcomes, "by_class", 0.95)
+    assert gains.ratios == {"ours": 10}
+    assert gains.note == "no speed-ups over torch_ddp, which did not run, or did not reach 0.95"
 
 
 @pytest.mark.parametrize(("split", "target"), [("iid", 0.96), ("by_class", 0.95)])
@@ -133,19 +161,22 @@ def test_a_failed_run_spoils_the_speed_up_of_its_system():
     assert comparison.speed_ups(outcomes, "iid", 0.95).ratios == {}
 
 
-def test_the_best_rate_is_the_soonest_and_else_the_most_accurate():
+@pytest.mark.parametrize("at_once", [1, 2])
+def test_the_best_rate_is_the_soonest_and_is_trained_again(at_once):
     trainings = {
-        (0.1, 0): measured(5.0),
-        (0.1, 1): measured(99.0, accuracy=0.5),
+        (0.1, 0): measured(5.0, accuracy=0.5),
         (0.2, 0): measured(30.0),
-        (0.2, 1): measured(40.0),
-        (0.3, 0): measured(50.0),
-        (0.3, 1): measured(60.0),
+        (0.2, 1): measured(70.0),
+        (0.3, 0): measured(40.0),
     }
-    found = comparison.repeat([0.1, 0.2, 0.3], 2, lambda rate, number: trainings[rate, number])
-    assert (found.learning_rate, found.seconds_to_target) == (0.2, 35)
-    assert found.typical.seconds == 40
-    assert len(found.runs) == 6
+    found = comparison.repeat([0.1, 0.2, 0.3], 2, lambda rate, number: trainings[rate, number], at_once)
+    assert [(run.learning_rate, run.number) for run in found.runs] == [(0.1, 0), (0.2, 0), (0.3, 0), (0.2, 1)]
+    # The median of two is 50, which a single training of another rate does not beat.
+    assert (found.learning_rate, found.seconds_to_target) == (0.2, 50)
+    assert found.typical.seconds == 70
+
+
+def test_else_the_best_rate_is_the_most_accurate():
     missed = {0.1: measured(accuracy=0.6), 0.2: measured(accuracy=0.8)}
     found = comparison.repeat([0.1, 0.2], 1, lambda rate, number: missed[rate])
     assert (found.learning_rate, found.seconds_to_target) == (0.2, None)
@@ -182,7 +213,7 @@ def test_headers_are_no_payload():
 
 def test_the_plot_has_a_line_a_system():
     outcomes = compared(alone=0.6)
-    drawn = results.plot(results.document({}, outcomes, comparison.SpeedUps({}, "")))
+    drawn = results.plot(results.document({}, outcomes, comparison.SpeedUps({}, {}, "")))
     assert drawn.startswith("<svg")
     for name in outcomes:
         assert f">{name}<" in drawn
@@ -190,3 +221,37 @@ def test_the_plot_has_a_line_a_system():
 
 def test_the_control_comes_first_and_once():
     assert comparison.with_control(["mxnet", CONTROL]) == [CONTROL, "mxnet"]
+
+
+def test_trainings_side_by_side_that_kept_the_cores_busy_are_told():
+    outcomes = {
+        "mxnet": outcome(measured(cores_busy=0.3), measured(cores_busy=0.7)),
+        "ours": outcome(measured(cores_busy=0.9)),
+    }
+    assert comparison.too_busy(outcomes, {}) == []
+    (line,) = comparison.too_busy(outcomes, {"mxnet": 2})
+    assert line == "mxnet ran 2 trainings at once, with cores 70% busy"
+    result = results.document(
+        {"target": 0.95, "at_once": (("mxnet", 2),)}, outcomes, comparison.speed_ups(outcomes, "iid", 0.95)
+    )
+    assert f"({line})" in results.table(result)
+
+
+def test_a_process_that_dies_beside_others_is_a_failed_run():
+    def train(rate: float, number: int) -> Measured:
+        if rate == 0.1:
+            os._exit(7)
+        return measured()
+
+    found = comparison.repeat([0.1, 0.2], 1, train, 2)
+    assert [run.error for run in found.runs] == ["its process ended with status 7", ""]
+    assert found.learning_rate == 0.2
+
+
+def test_the_share_of_busy_cores_is_told_by_the_kernels_ticks(tmp_path):
+    stat = tmp_path / "stat"
+    stat.write_text("cpu  100 0 50 800 50 0 0 0 9 9\ncpu0 1 2 3\n")
+    cores = Cores(stat)
+    assert cores.busy() == 0
+    stat.write_text("cpu  130 0 60 850 60 0 0 0 9 9\ncpu0 1 2 3\n")
+    assert cores.busy() == pytest.approx(0.4)

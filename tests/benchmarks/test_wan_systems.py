@@ -9,6 +9,8 @@ import pytest
 from benchmarks.wan_rig import cnn, links, mnist
 from benchmarks.wan_rig.network import addresses
 from benchmarks.wan_rig.systems import SYSTEMS, Setting
+from benchmarks.wan_rig.systems.tree import OURS, TORCH_OURS
+from benchmarks.wan_rig.worker_job import WorkerJob
 from geokfp.components._files import InputError
 
 TWO_SITES = links.endpoints(2)
@@ -69,16 +71,40 @@ def test_the_model_has_the_parameters_of_the_example_and_takes_its_weights_back(
     assert np.array_equal(vector, gluon_cnn.weights(net))
 
 
+def test_ranks_meet_at_the_first_site_and_talk_through_their_own_wire(tmp_path):
+    setting = setting_in(tmp_path)
+    planned = SYSTEMS["torch_ddp"].plan(setting)
+    ranks = {process.environment["RANK"]: process.endpoint for process in planned}
+    assert ranks == {"0": "site-0", "1": "site-0", "2": "site-1", "3": "site-1"}
+    for process in planned:
+        assert process.environment["MASTER_ADDR"] == setting.addresses["site-0"]
+        assert process.environment["GLOO_SOCKET_IFNAME"] == "wan0"
+        assert process.environment["WORLD_SIZE"] == "4"
+
+
+def test_every_system_of_the_tree_has_its_twin_with_torch(tmp_path):
+    assert OURS.keys() == {name.removeprefix("torch_") for name in TORCH_OURS}
+    trees = []
+    for name in ("hfa", "torch_hfa"):
+        folder = tmp_path / name
+        folder.mkdir()
+        SYSTEMS[name].plan(setting_in(folder))
+        trees.append({**json.loads((folder / "tree.json").read_text()), "run_id": ""})
+        job = WorkerJob.read(folder / "site-0-worker-1.json")
+        assert job.exchange.framework == ("torch" if name == "torch_hfa" else "gluon")
+    assert trees[0] == trees[1]
+
+
 @pytest.mark.parametrize("name", list(SYSTEMS))
 def test_every_system_plans_all_workers_and_one_recorder_a_site(name, tmp_path):
     setting = setting_in(tmp_path)
     planned = SYSTEMS[name].plan(setting)
     assert len({process.name for process in planned}) == len(planned)
     assert {process.endpoint for process in planned} <= set(TWO_SITES)
-    assert sum(process.finishes for process in planned) == 4
+    assert sum(process.finishes for process in planned) == (1 if SYSTEMS[name].one_process else 4)
     jobs = [json.loads(path.read_text()) for path in sorted(tmp_path.glob("*-worker-*.json"))]
     folders = [job["records"] for job in jobs if job["records"]]
-    assert folders == [str(setting.records / site) for site in setting.sites]
+    assert folders == [str(setting.records / site) for site in SYSTEMS[name].recording(setting.sites)]
 
 
 @pytest.mark.parametrize("name", list(SYSTEMS))

@@ -25,6 +25,11 @@ one. (Over links without limits, as of `mxnet_lan` and the control, workers do w
 Bytes are the payload that the interfaces counted, all directions together; a system's own count must agree
 within 2 %. The exit status is 1 when it does not, or when a training failed, and 2 when an option is wrong.
 
+What begins with `torch_` trains the same model with torch, from the same weights on the same images; the
+others with MXNet. Speed-ups are told over the baseline of the same framework, `mxnet` or `torch_ddp`, torch's
+DistributedDataParallel over gloo. `joined` and `torch_joined` are one process on the batches of all workers,
+joined in one: how accurate the others could become.
+
 Each system is told with the best of `--learning-rates`. The control trains each site alone: where it reaches
 the target too, the links were not needed, and no speed-up is told; the one exception, marked as such, is 0.95
 with sites that do not differ, which others publish.

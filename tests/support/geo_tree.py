@@ -4,11 +4,15 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 from geokfp.components.geo_training.aggregator import Aggregator, AggregatorSettings
 from geokfp.components.geo_training.client import Client, ClientSettings
+from geokfp.components.geo_training.compression import Compressor
 from geokfp.components.geo_training.compression import compression as named
 from geokfp.components.geo_training.errors import GeoError
+from geokfp.components.geo_training.node_checkpoints import Keeper, Shelf
 from geokfp.components.geo_training.route import TreeRouter
 from geokfp.components.geo_training.synchronization import synchronization as chosen
 from geokfp.components.geo_training.topology import ROOT, Site, Topology
@@ -29,6 +33,8 @@ class Tree:
         retry_s: float,
         synchronization: str = "fsa",
         compression: str = "none",
+        checkpoints: Path | None = None,
+        resume: int = 0,
     ):
         self.synchronization = chosen(synchronization)
         self.topology = topology
@@ -37,15 +43,16 @@ class Tree:
         self.in_site = named("none")
         self.retry_s = retry_s
         self.round_timeout_s = round_timeout_s
+        self.checkpoints = checkpoints
+        self.resume = resume
         self.errors: dict[str, GeoError] = {}
         self._threads = []
         for name in (ROOT, *(site.name for site in topology.sites)):
-            aggregator = self._aggregator(name)
-            thread = threading.Thread(target=self._serve, args=(name, aggregator))
+            thread = threading.Thread(target=self._serve, args=(name, *self._aggregator(name)))
             thread.start()
             self._threads.append(thread)
 
-    def client(self, name: str, peer: str | None = None, **settings) -> Client:
+    def client(self, name: str, peer: str | None = None, up: Compressor | None = None, **settings) -> Client:
         peer = peer or self.topology.site(name).name
         options = {
             "reconnect_s": 10.0,
@@ -57,7 +64,7 @@ class Tree:
         return Client(
             ClientSettings(name=name, peer=peer, **options),
             lambda: self.transport.connect(self.topology.address(peer), 5.0),
-            (self.between_sites if peer == ROOT else self.in_site).up(),
+            up or self.in_site.up(),
         )
 
     def join(self) -> None:
@@ -65,8 +72,11 @@ class Tree:
             thread.join(20.0)
             assert not thread.is_alive()
 
-    def _aggregator(self, name: str) -> Aggregator:
-        return Aggregator(
+    def _aggregator(self, name: str) -> tuple[Aggregator, Keeper | None]:
+        policy = self.synchronization.root() if name == ROOT else self.synchronization.node()
+        down = (self.between_sites if name == ROOT else self.in_site).down()
+        up = self.between_sites.up()
+        aggregator = Aggregator(
             AggregatorSettings(
                 name=name,
                 run=RUN,
@@ -74,14 +84,20 @@ class Tree:
             ),
             self.transport.listen(self.topology.address(name)),
             TreeRouter(self.topology),
-            self.synchronization.root() if name == ROOT else self.synchronization.node(),
-            (self.between_sites if name == ROOT else self.in_site).down(),
-            {} if name == ROOT else {ROOT: self.client(name, ROOT)},
+            policy,
+            down,
+            {} if name == ROOT else {ROOT: self.client(name, ROOT, up)},
         )
+        if self.checkpoints is None:
+            return aggregator, None
+        keeper = Keeper(Shelf(self.checkpoints, name), {"policy": policy, "down": down, "up": up})
+        if self.resume:
+            aggregator.load_state(keeper.restore(self.resume))
+        return aggregator, keeper
 
-    def _serve(self, name: str, aggregator: Aggregator) -> None:
+    def _serve(self, name: str, aggregator: Aggregator, keeper: Keeper | None) -> None:
         try:
-            aggregator.serve()
+            aggregator.serve(keeper)
         except GeoError as error:
             self.errors[name] = error
 
@@ -101,7 +117,7 @@ def tree(
     *,
     round_timeout_s: float = 30.0,
     retry_s: float = 5.0,
-    **choices: str,
+    **choices: Any,
 ) -> Iterator[Tree]:
     """Serves the tree for the block; at its end every aggregator must have come to its own."""
     whole = Tree(shape, transport, round_timeout_s=round_timeout_s, retry_s=retry_s, **choices)

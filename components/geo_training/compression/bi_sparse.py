@@ -16,6 +16,7 @@ from math import ceil, floor
 import numpy as np
 
 from ..messages import Array, Payload
+from ..state import State
 from ..units import Unit
 from . import sparse
 from .base import Compressor
@@ -60,6 +61,15 @@ class LargestOfAll:
         """
         kept = max(1, floor(self._ratio * floats.size))
         return largest(unit, floats, kept, self._threshold(floats))
+
+    def state(self) -> State:
+        """See `Stateful`: where the samples have come to."""
+        return State(facts={"generator": self._generator.bit_generator.state} if self._is_sampled else {})
+
+    def load_state(self, state: State) -> None:
+        """See `Stateful`."""
+        if self._is_sampled:
+            self._generator.bit_generator.state = state.facts["generator"]
 
     def _threshold(self, floats: Array) -> float:
         """Returns the estimated magnitude from which values are sent, 0 for an exact choice."""
@@ -109,3 +119,15 @@ class BiSparse:
         unsent[indices] = chosen - sparse.sent_values(unit, payload, indices.size, decode_values)
         velocity[indices] = 0
         return payload
+
+    def state(self) -> State:
+        """See `Stateful`."""
+        kept = {"velocity": self._velocity, "unsent": self._unsent}
+        own = State({name: array.copy() for name, array in kept.items() if array is not None})
+        return State.of({"own": own, "select": self._select.state()})
+
+    def load_state(self, state: State) -> None:
+        """See `Stateful`."""
+        own = {name: array.copy() for name, array in state.part("own").arrays.items()}
+        self._velocity, self._unsent = own.get("velocity"), own.get("unsent")
+        self._select.load_state(state.part("select"))

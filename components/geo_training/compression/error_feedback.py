@@ -11,6 +11,7 @@ Gradient Compression Schemes*, ICML 2019. Decay: SparseLoCo has 0.95.
 import numpy as np
 
 from ..messages import Array, Payload
+from ..state import State, load_into, state_of
 from ..units import Unit
 from .base import Compressor
 from .decoding import decode_values
@@ -21,7 +22,7 @@ class ErrorFeedback:
     """A compressor of one unit.
 
     Args:
-        codec: without state, lossy; its payload shares no memory with the values.
+        codec: without a memory of values, lossy; its payload shares no memory with the values.
         decay: share of the residual that is kept, above 0, at most 1.
     """
 
@@ -46,3 +47,14 @@ class ErrorFeedback:
         residual -= decode_values(unit, payload)
         self._residual = residual
         return Payload(payload.codec, wire_dtype(values), payload.buffers)
+
+    def state(self) -> State:
+        """See `Stateful`."""
+        own = {} if self._residual is None else {"residual": self._residual.copy()}
+        return State.of({"own": State(own), "codec": state_of(self._codec)})
+
+    def load_state(self, state: State) -> None:
+        """See `Stateful`."""
+        residual = state.part("own").arrays.get("residual")
+        self._residual = None if residual is None else residual.copy()
+        load_into(self._codec, state.part("codec"))

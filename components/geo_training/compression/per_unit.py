@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable
 
 from ..messages import Array, Payload
+from ..state import State, load_into, state_of
 from ..units import DELTA, GRADIENT, Unit
 from .base import Compressor
 from .dense import Dense
@@ -33,10 +34,27 @@ class PerUnit:
 
     def encode(self, unit: Unit, values: Array) -> Payload:
         """See `Compressor`."""
+        lock, compressor = self._of(unit)
+        with lock:
+            return compressor.encode(unit, values)
+
+    def state(self) -> State:
+        """See `Stateful`: that of each unit that has any."""
+        states = {unit: state_of(compressor) for unit, (_, compressor) in self._of_units.items()}
+        kept = {unit: state for unit, state in states.items() if state.arrays or state.facts}
+        parts = {str(index): state for index, state in enumerate(kept.values())}
+        units = State(facts={"units": [[unit.key, unit.offset, unit.count] for unit in kept]})
+        return State.of({"own": units, **parts})
+
+    def load_state(self, state: State) -> None:
+        """See `Stateful`."""
+        self._of_units.clear()
+        for index, named in enumerate(state.part("own").facts.get("units", [])):
+            load_into(self._of(Unit(*named))[1], state.part(str(index)))
+
+    def _of(self, unit: Unit) -> tuple[threading.Lock, Compressor]:
         with self._lock:
             if unit not in self._of_units:
                 compressor = self._choose(unit) if may_lose(unit) else self._exact()
                 self._of_units[unit] = (threading.Lock(), compressor)
-            lock, compressor = self._of_units[unit]
-        with lock:
-            return compressor.encode(unit, values)
+            return self._of_units[unit]

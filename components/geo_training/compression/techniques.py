@@ -105,6 +105,8 @@ class HalfPrecision(_Checked):
 class Quantization(_WithSizeRule):
     """8, 4 or 2 bits both ways, each with its own error feedback."""
 
+    slice_bytes: ClassVar[int] = 2 * OVERLAPPING_BYTES
+
     bits: Annotated[int, OneOf(BITS)] = 8
     """Bits of a value."""
     chunk: Annotated[int, Interval(low=8, high=LARGEST_CHUNK)] = 1024

@@ -15,6 +15,7 @@ from ..._files import InputError
 from ..errors import ProtocolError
 from ..messages import MAX_BUFFERS, Array, Payload
 from ..spec import Interval, check
+from ..state import State, load_into, state_of
 from ..units import Unit
 from .base import Compressor, Decoder
 from .floats import wire_dtype
@@ -68,6 +69,14 @@ class Zstandard:
         if layout.nbytes + packed.nbytes >= payload.num_bytes:
             return payload
         return Payload(f"{NAME}/{payload.codec}", payload.dtype, (layout, packed))
+
+    def state(self) -> State:
+        """See `Stateful`: that of the inner one."""
+        return state_of(self.inner)
+
+    def load_state(self, state: State) -> None:
+        """See `Stateful`."""
+        load_into(self.inner, state)
 
 
 def read(unit: Unit, payload: Payload, decode: Decoder) -> Array:

@@ -59,6 +59,7 @@ TECHNIQUES: Mapping[str, type[AnyTechnique]] = {
     "nbsync": NbSync,
 }
 _LOCAL = "hfa, esync, nbsync"
+_WITH_QUORUM = "fsa, hfa, nbsync"
 RULES: Mapping[str, type[Any]] = {"outer": Outer, "streamed": Streamed, "quorum": QuorumOptions}
 
 
@@ -87,7 +88,9 @@ class Synchronization:
                     f"rule {rule} is for changes of weights, not for gradients, allowed with: {_LOCAL}"
                 )
         if isinstance(self.technique, Mixed) and self.quorum is not None:
-            raise InputError(f"rule quorum is for rounds of several sites, allowed with: fsa, {_LOCAL}")
+            raise InputError(f"rule quorum is for rounds of several sites, allowed with: {_WITH_QUORUM}")
+        if isinstance(self.technique, ESync) and self.quorum is not None:
+            raise InputError(f"rule quorum leaves out times that a plan needs, allowed with: {_WITH_QUORUM}")
         if self.outer is not None and self.outer.weight_decay:
             raise InputError(
                 f"weight_decay of outer is {self.outer.weight_decay}, allowed: 0, as changes do not decay"
@@ -103,9 +106,16 @@ class Synchronization:
         """Whether sites take different numbers of steps between two rounds."""
         return isinstance(self.technique, ESync)
 
-    def worker(self) -> WorkerPolicy:
-        """Returns a worker's end."""
-        if isinstance(self.technique, Fsa | Mixed):
+    def worker(self, *, meets: bool = False) -> WorkerPolicy:
+        """Returns a worker's end.
+
+        Args:
+            meets: whether all workers ask for the agreed weights after the same steps, so that asking may
+                take a round of all.
+        """
+        if isinstance(self.technique, Mixed):
+            return self.technique.worker(meets=meets)
+        if isinstance(self.technique, Fsa):
             return self.technique.worker()
         return self.technique.local_steps(self.streamed.fragments if self.streamed else 1)
 
@@ -129,9 +139,23 @@ class Synchronization:
         """Returns the end of a site's aggregator."""
         return Node()
 
-    def root(self) -> NodePolicy:
-        """Returns the root's end."""
-        return Root(self.quorum, self.outer, self.optimizer)
+    def root(self, *, follows: bool = False) -> Root:
+        """Returns the root's end.
+
+        Args:
+            follows: whether it follows the weights where its optimizer does not hold them.
+        """
+        return Root(self.quorum, self.outer, self.optimizer, follows=follows)
+
+    @property
+    def in_step(self) -> bool:
+        """Whether all sites are at the same step whenever they exchange."""
+        return not isinstance(self.technique, Mixed | ESync)
+
+    @property
+    def weights_at_root(self) -> bool:
+        """Whether the root can tell what the weights are."""
+        return not isinstance(self.technique, Fsa) or self.technique.optimizer is not None
 
 
 def synchronization(text: str) -> Synchronization:

@@ -7,6 +7,7 @@ from ..messages import Array
 from ..plane import Layout, Plane
 from ..reductions import Reduction
 from ..rounds import Rule
+from ..state import Stateful
 from ..units import RoundId
 
 WEIGHTS = "weights"
@@ -15,6 +16,11 @@ BUFFERS = "buffers"
 """Role of the first statistics, which come with them."""
 SERVED = "served"
 """Role of the root's weights, where its optimizer acts; the first worker asks for all."""
+
+POSITION = "position"
+"""Role of the number of rounds behind the root's weights, which the first worker asks for."""
+CHECKPOINT = "checkpoint"
+"""Role of the number of a checkpoint, for which all workers wait: each node keeps its state, then answers."""
 
 Update: TypeAlias = Callable[[Array], None]
 """Lets the framework's optimizer take a step with a flat mean gradient, float32 [layout.count]."""
@@ -44,8 +50,23 @@ class Replica(Protocol):
         """Replaces them."""
 
 
-class WorkerPolicy(Protocol):
-    """What a worker asks; one object a worker and training. All workers must call it in the same way."""
+class Gradient(Protocol):
+    """A worker's gradient in one step, as its framework has it, of the loss summed over its samples."""
+
+    def flat(self) -> Array:
+        """Returns it, float32 [layout.count]."""
+
+    def apply(self, num_samples: int) -> None:
+        """Lets the framework's optimizer take a step with the mean over the worker's own samples."""
+
+
+class WorkerPolicy(Stateful, Protocol):
+    """What a worker asks; one object a worker and training. All workers must call it in the same way.
+
+    `state` is called after a step, by all workers after the same one, or where they take unequal numbers
+    after any; it waits for what is under way. `load_state` is called after `begin`; the replica's weights and
+    the optimizer's state are no part of it.
+    """
 
     def begin(self, replica: Replica, plane: Plane, update: Update) -> None:
         """Called once, when all workers have the same weights.
@@ -56,11 +77,11 @@ class WorkerPolicy(Protocol):
             update: the local optimizer.
         """
 
-    def step(self, gradient: Array | None, num_samples: int) -> None:
+    def step(self, gradient: Gradient | None, num_samples: int) -> None:
         """Takes one step; called once a step.
 
         Args:
-            gradient: gradient of the loss summed over the worker's samples, flat; None with 0 samples.
+            gradient: the worker's; None with 0 samples.
             num_samples: samples behind it.
         """
 
@@ -74,7 +95,7 @@ class WorkerPolicy(Protocol):
         """
 
 
-class NodePolicy(Protocol):
+class NodePolicy(Stateful, Protocol):
     """What an aggregator asks; one object a node."""
 
     def rule(self, round_id: RoundId) -> Rule:

@@ -2,13 +2,19 @@
 
 A round ends when every worker is in it. So one that has taken its last step stays, and takes part without
 values, until a round has come in which nobody brought any: then all have taken theirs, and all know it.
+Where a step may be without values too, as that of a gradient without samples, all are asked then.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from ..messages import Array
 from ..plane import Flight, Layout, Plane
+
+ENDING = "ending"
+"""Role of the question who still takes steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +38,7 @@ def stay_until_all_are_done(
     plane: Plane,
     asks: Mapping[Ask, Flight | None],
     take: Callable[[Ask, Array, float], None],
+    ended: Callable[[], bool] = lambda: True,
 ) -> None:
     """Takes part in rounds, without values, until nobody brings any.
 
@@ -40,6 +47,7 @@ def stay_until_all_are_done(
         asks: every kind of round that workers which have not ended may begin, and the flight of the last
             values of one's own in it, which is waited for like the others.
         take: called with the result and the weight of each round in which somebody brought values, in order.
+        ended: called when nobody brought any; tells whether all have ended, and not only stepped without.
 
     Raises:
         GeoError: a round was given up.
@@ -56,8 +64,17 @@ def stay_until_all_are_done(
         for ask, flight in list(flying.items()):
             if flight.landed:
                 values = flight.wait()
-                if values is None:
-                    del flying[ask]
-                else:
+                if values is not None:
                     take(ask, values, flight.weight)
-                    flying[ask] = begin(ask)
+                elif ended():
+                    del flying[ask]
+                    continue
+                flying[ask] = begin(ask)
+
+
+def all_have_ended(plane: Plane, scope: str, *, has_ended: bool) -> bool:
+    """Tells whether no worker takes steps any more; all in a scope ask after a round that brought nothing."""
+    steps = np.array([0.0 if has_ended else 1.0])
+    total = plane.sum(ENDING, Layout.of([("steps", 1)]), steps, scope).wait()
+    assert total is not None  # our own is in it
+    return not total.any()

@@ -1,9 +1,15 @@
 """ESync: every site takes as many steps as fit into the time of the slowest (Li et al., *ESync*, 2020).
 
-Workers tell their measured seconds a step, c. A round lasts as long as the slowest site takes for `steps`
-steps; site i then takes steps * max(c) / c_i steps, at most `cap * steps`. The transfer, which is the same
-model for all, adds to each of these times alike. The first round is planned while it goes on, from its first
-steps but the very first, which also sets up; each later one from the steps before it.
+With each round the workers tell their measured seconds a step, c, and seconds until the root has their
+change, m. The round that every site can make with `steps` steps lasts T = max(steps * c + m); site i then
+takes (T - m_i) / c_i steps, at most `cap * steps`.
+
+m is measured by a number that follows the change on the same way and is answered at once, without waiting for
+other sites. A site's workers wait for one another, the last for nobody: theirs is the shortest of them. While
+the root is busy with a result it answers late; so a longer time than before is believed by and by only.
+
+The first round is planned while it goes on, from a quarter of the steps asked for, and without m. A worker's
+very first step, and the first after it was resumed, sets up too, and is not measured.
 """
 
 import time
@@ -17,26 +23,28 @@ import numpy as np
 from ..messages import Array
 from ..plane import Flight, Layout, Plane
 from ..spec import Interval, check
+from ..state import State
+from ..units import OWN, TREE
 from .base import Replica
 from .ending import Ask
 from .local_steps import LocalSteps, Steps
 
-NUMBERS = "numbers"
+NUMBERS, PROBE = "numbers", "probe"
 KEPT = 0.5
 """Share of the mean so far in a new mean of measured times."""
-WARM_UP = 1
-"""Steps at the start that are not measured."""
-TOLD_AFTER = 3
-"""Least steps after which the first round is planned, where it has more of them."""
-TOLD_SHARE = 4
-"""They are one of so many of the steps asked for: enough to measure, and long before the round is over."""
+GROWTH = 1.25
+"""Most by which a transfer is believed to last longer than in the round before."""
+TOLD_SHARE, TOLD_LEAST = 4, 3
+"""The first round is planned after one of so many of the steps asked for, but after so many at least: enough
+to measure, and long before the round is over."""
 
 
-def steps_of_sites(seconds_a_step: Array, steps: int, cap: float) -> Array:
+def steps_of_sites(seconds_a_step: Array, transfer_s: Array, steps: int, cap: float) -> Array:
     """Returns how many steps each site takes until the next round.
 
     Args:
         seconds_a_step: [sites], of each site's slowest worker; 0 where nothing was measured.
+        transfer_s: [sites], seconds until the root has a site's change; 0 where nothing was measured.
         steps: steps of the slowest site.
         cap: most steps of any, as a multiple of `steps`.
 
@@ -46,8 +54,9 @@ def steps_of_sites(seconds_a_step: Array, steps: int, cap: float) -> Array:
     slowest = seconds_a_step.max()
     if slowest <= 0:
         return np.full(len(seconds_a_step), steps)
-    fitting = np.floor(steps * slowest / np.maximum(seconds_a_step, slowest / 1e6) + 1e-6)
-    planned: Array = np.minimum(fitting, int(cap * steps)).astype(np.int64)
+    longest = (steps * seconds_a_step + transfer_s).max()
+    fitting = np.floor((longest - transfer_s) / np.maximum(seconds_a_step, slowest / 1e6) + 1e-6)
+    planned: Array = np.clip(fitting, steps, int(cap * steps)).astype(np.int64)
     return planned
 
 
@@ -60,24 +69,35 @@ class Planned:
         clock: seconds on a clock that never goes back.
     """
 
+    in_step = False
+
     def __init__(self, steps: int, cap: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._steps, self._cap, self._clock = steps, cap, clock
         self._next = steps
-        self._told_after = max(TOLD_AFTER, steps // TOLD_SHARE)
+        self._told_after: int | None = max(TOLD_LEAST, steps // TOLD_SHARE)
         self._first: Flight | None = None
 
     def begin(self, replica: Replica, plane: Plane) -> None:  # noqa: ARG002
         """See `Plan`."""
         self._plane = plane
-        self._layout = Layout.of([("times", plane.size)])
         self._sites = [worker.partition("/")[0] for worker in plane.members.workers]
-        self._seconds_a_step = 0.0
-        self._measure_from(0)
+        times, probe = Layout.of([("times", 2 * plane.size)]), Layout.of([("", 1)])
+        of_tree = plane.members.scope == TREE
+        scope = f"{OWN}{self._sites[plane.index]}" if of_tree else plane.members.scope
+        self._times, self._probe = Ask(NUMBERS, times, reduction="sum"), Ask(PROBE, probe, scope, "sum")
+        self._seconds_a_step = self._transfer_s = 0.0
+        self._since_step: int | None = None
 
     def due(self, step: int, fragments: int) -> list[int]:
         """See `Plan`; all fragments at once."""
-        self._plan_first(step)
-        return list(range(fragments)) if step >= self._next else []
+        if self._since_step is None:
+            self._measure_from(step)
+        if self._told_after is not None and self._told_after < self._steps:
+            self._plan_first(step)
+        if step < self._next:
+            return []
+        self._measure(step)
+        return list(range(fragments))
 
     def site_due(self, step: int) -> bool:  # noqa: ARG002
         """See `Plan`."""
@@ -85,58 +105,85 @@ class Planned:
 
     def asks(self) -> list[Ask]:
         """See `Plan`."""
-        return [Ask(NUMBERS, self._layout, reduction="sum")]
+        return [self._times, self._probe]
+
+    def state(self) -> State:
+        """See `Plan`; a first round that is not planned by now is as long as asked for, at all workers."""
+        if self._told_after is not None:
+            self._leave_unplanned()
+        self._since_step = None  # else what a checkpoint takes counts as a step
+        measured = {"seconds_a_step": self._seconds_a_step, "transfer_s": self._transfer_s}
+        return State(facts={"next": self._next, **measured})
+
+    def load_state(self, state: State) -> None:
+        """See `Plan`."""
+        self._leave_unplanned()
+        self._next = state.facts["next"]
+        self._seconds_a_step, self._transfer_s = state.facts["seconds_a_step"], state.facts["transfer_s"]
 
     @contextmanager
     def synchronising(self, step: int) -> Iterator[None]:
         """See `Plan`."""
-        self._measure(step)
-        flight = self._tell()
+        probe = self._plane.sum(PROBE, self._probe.layout, np.zeros(1), self._probe.scope)
+        told = self._tell()
         yield
-        self._plan(flight, step)
+        self._plan(told, step)
+        probe.wait()
+        self._transfer_s = min(probe.seconds, GROWTH * (self._transfer_s or probe.seconds))
+        self._told_after = None
         self._measure_from(step)
 
     def _plan_first(self, step: int) -> None:
         """Plans the first round once all have told how long their first steps took; none waits for that."""
-        if self._told_after >= self._steps:
-            return
-        if step == WARM_UP:
-            self._measure_from(step)
-        elif step == self._told_after:
+        if step == self._told_after:
             self._measure(step)
             self._first = self._tell()
             self._next = int(self._cap * self._steps)
-            self._seconds_a_step = 0.0  # the round's own mean is over these steps too
+            self._seconds_a_step = 0.0  # the mean of the whole round is over these steps too
         if self._first is not None and (self._first.landed or step >= self._next):
             self._plan(self._first, 0)
-            self._first = None
+            self._first = self._told_after = None
+
+    def _leave_unplanned(self) -> None:
+        self._next = self._steps
+        self._first = self._told_after = None
 
     def _measure_from(self, step: int) -> None:
         self._since, self._since_step = self._clock(), step
 
     def _measure(self, step: int) -> None:
-        measured = (self._clock() - self._since) / (step - self._since_step)
-        mean = self._seconds_a_step
-        self._seconds_a_step = measured if mean == 0 else KEPT * mean + (1 - KEPT) * measured
+        assert self._since_step is not None  # asked after each step
+        if taken := step - self._since_step:
+            self._seconds_a_step = _smooth(self._seconds_a_step, (self._clock() - self._since) / taken)
 
     def _tell(self) -> Flight:
-        times = np.zeros(self._plane.size)
+        times = np.zeros(2 * self._plane.size)
         times[self._plane.index] = self._seconds_a_step
-        return self._plane.sum(NUMBERS, self._layout, times)
+        times[self._plane.size + self._plane.index] = self._transfer_s
+        return self._plane.sum(NUMBERS, self._times.layout, times)
 
-    def _plan(self, flight: Flight, step: int) -> None:
-        """Plans the round that begins after the `step`-th step."""
-        seconds = flight.wait()
-        assert seconds is not None  # our own are in it
+    def _plan(self, told: Flight, step: int) -> None:
+        times = told.wait()
+        assert times is not None  # our own are in it
         names = sorted(set(self._sites))
-        of_sites = np.array([max(seconds[i] for i, s in enumerate(self._sites) if s == n) for n in names])
-        planned = steps_of_sites(of_sites, self._steps, self._cap)
+        of_sites = [[i for i, site in enumerate(self._sites) if site == name] for name in names]
+        seconds = np.array([max(times[workers]) for workers in of_sites])
+        transfer_s = np.array([_shortest(times[self._plane.size :][workers]) for workers in of_sites])
+        planned = steps_of_sites(seconds, transfer_s, self._steps, self._cap)
         self._next = step + int(planned[names.index(self._sites[self._plane.index])])
+
+
+def _shortest(measured: Array) -> float:
+    return float(min(measured[measured > 0], default=0.0))
+
+
+def _smooth(mean: float, measured: float) -> float:
+    return measured if mean == 0 else KEPT * mean + (1 - KEPT) * measured
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ESync:
-    """Averages weights over all sites; a fast site takes more steps meanwhile.
+    """Averages weights over all sites; one of fast workers or a fast link takes more steps meanwhile.
 
     Raises:
         InputError: a value that is not allowed; names the option, the value and what is.

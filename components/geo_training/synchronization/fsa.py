@@ -9,13 +9,13 @@ from typing import Annotated
 
 import numpy as np
 
-from ..messages import Array
 from ..optimizers import OPTIMIZERS, OptimizerSpec
 from ..plane import Plane
 from ..spec import Nested, check
+from ..state import State
 from ..units import GRADIENT
-from .base import Replica, Update
-from .ending import Ask, stay_until_all_are_done
+from .base import Gradient, Replica, Update
+from .ending import Ask, all_have_ended, stay_until_all_are_done
 from .served_worker import ServedWorker
 from .statistics import average_statistics
 
@@ -28,20 +28,43 @@ class FullAtWorker:
         self._replica, self._plane, self._update = replica, plane, update
         self._samples = 0
 
-    def step(self, gradient: Array | None, num_samples: int) -> None:
+    def step(self, gradient: Gradient | None, num_samples: int) -> None:
         """See `WorkerPolicy`."""
         self._samples += num_samples
-        mean = self._plane.mean(GRADIENT, self._replica.layout, gradient, num_samples).wait()
-        self._update(np.zeros(self._replica.layout.count, np.float32) if mean is None else mean)
+        own = None if gradient is None else gradient.flat()
+        mean = self._plane.mean(GRADIENT, self._replica.layout, own, num_samples).wait()
+        if mean is None:
+            self._step_without_samples(has_ended=False)
+        else:
+            self._update(mean)
 
     def agreed(self) -> None:
         """See `WorkerPolicy`."""
 
     def finish(self) -> None:
         """See `WorkerPolicy`; goes on stepping with the others, then averages what each has measured."""
-        ask = Ask(GRADIENT, self._replica.layout)
-        stay_until_all_are_done(self._plane, {ask: None}, lambda _ask, mean, _weight: self._update(mean))
+        stay_until_all_are_done(
+            self._plane,
+            {Ask(GRADIENT, self._replica.layout): None},
+            lambda _ask, mean, _weight: self._update(mean),
+            ended=lambda: self._step_without_samples(has_ended=True),
+        )
         average_statistics(self._replica, self._plane, self._samples)
+
+    def state(self) -> State:
+        """See `WorkerPolicy`."""
+        return State(facts={"samples": self._samples})
+
+    def load_state(self, state: State) -> None:
+        """See `WorkerPolicy`."""
+        self._samples = state.facts["samples"]
+
+    def _step_without_samples(self, *, has_ended: bool) -> bool:
+        """Steps by a gradient of zero, as all others do, unless all have ended; tells whether they have."""
+        ended = all_have_ended(self._plane, self._plane.members.scope, has_ended=has_ended)
+        if not ended:
+            self._update(np.zeros(self._replica.layout.count, np.float32))
+        return ended
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

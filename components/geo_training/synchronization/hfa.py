@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from ..plane import Plane
 from ..spec import check
+from ..state import State
 from ..units import DELTA, SITE
 from .base import Replica
 from .ending import Ask
@@ -22,6 +23,8 @@ class Every:
         k1: steps between two averages at the site.
         k2: every how many-th of these is one over all sites.
     """
+
+    in_step = True
 
     def __init__(self, k1: int, k2: int = 1) -> None:
         self._k1, self._period = k1, k1 * k2
@@ -49,6 +52,13 @@ class Every:
     def site_due(self, step: int) -> bool:
         """See `Plan`."""
         return self._period > self._k1 and step % self._k1 == 0
+
+    def state(self) -> State:
+        """See `Plan`; nothing but the step says what is due."""
+        return State()
+
+    def load_state(self, state: State) -> None:
+        """See `Plan`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -15,32 +15,39 @@ import numpy as np
 from ..messages import Array
 from ..plane import Flight, Layout, Plane
 from ..spec import Interval
+from ..state import State, Stateful
 from ..units import DELTA, SITE
-from .base import Replica, Update
+from .base import Gradient, Replica, Update
 from .ending import Ask, stay_until_all_are_done
-from .statistics import STATISTICS, begin_statistics, end_statistics
+from .statistics import STATISTICS, average_statistics, begin_statistics, end_statistics
 
 Steps: TypeAlias = Annotated[int, Interval(low=1, high=1_000_000)]
 """How many steps lie between two synchronisations, as an option."""
 
 
-class Plan(Protocol):
-    """Tells a worker when to synchronise; `Every` is one."""
+class Plan(Stateful, Protocol):
+    """Tells a worker when to synchronise; `Every` is one.
+
+    Attributes:
+        in_step: whether all workers synchronise after the same step.
+    """
+
+    in_step: bool
 
     def begin(self, replica: Replica, plane: Plane) -> None:
         """Called once."""
 
     def due(self, step: int, fragments: int) -> list[int]:
-        """Returns which of so many fragments are due over all sites after the `step`-th step."""
+        """Returns which of so many fragments are due over all sites after the `step`-th step; asked once."""
 
     def site_due(self, step: int) -> bool:
-        """Tells whether the workers of the site are to be averaged, where nothing else is due."""
+        """Tells whether the workers of the site are to be averaged, where not all fragments are due."""
 
     def asks(self) -> list[Ask]:
         """Returns the rounds that the plan has beside those of the weights."""
 
     def synchronising(self, step: int) -> AbstractContextManager[None]:
-        """Entered while the worker does nothing but wait for a synchronisation; for plans that measure."""
+        """Entered when all that is due was sent, left when it has come; for plans that measure."""
 
 
 @dataclass(slots=True, eq=False)
@@ -74,19 +81,19 @@ class LocalSteps:
         self._num_fragments = num_fragments
         self._damping = damping
 
-    def begin(self, replica: Replica, plane: Plane, update: Update) -> None:
+    def begin(self, replica: Replica, plane: Plane, update: Update) -> None:  # noqa: ARG002
         """See `WorkerPolicy`."""
-        self._replica, self._plane, self._update = replica, plane, update
+        self._replica, self._plane = replica, plane
         self._anchor = replica.weights()
         self._fragments = [_Fragment(layout) for layout in replica.layout.fragments(self._num_fragments)]
         self._samples = self._site_samples = 0
         self._step = 0
         self._plan.begin(replica, plane)
 
-    def step(self, gradient: Array | None, num_samples: int) -> None:
+    def step(self, gradient: Gradient | None, num_samples: int) -> None:
         """See `WorkerPolicy`."""
         if gradient is not None:
-            self._update(gradient / np.float32(max(num_samples, 1)))
+            gradient.apply(num_samples)
         self._step += 1
         self._samples += num_samples
         self._site_samples += num_samples
@@ -94,20 +101,57 @@ class LocalSteps:
             fragment.samples += num_samples
             if fragment.flight is not None and fragment.flight.landed:
                 self._land(fragment)
-        due = self._plan.due(self._step, len(self._fragments))
-        if due or self._plan.site_due(self._step):
+        due = [self._fragments[index] for index in self._plan.due(self._step, len(self._fragments))]
+        for fragment in due:
+            self._leave(fragment)
+        if due and self._damping is None:
             with self._plan.synchronising(self._step):
-                for index in due:
-                    self._depart(self._fragments[index])
-                if not due:
-                    self._average_site()
+                for fragment in due:
+                    self._land(fragment)
+        if len(due) == len(self._fragments):
+            self._site_samples = 0
+        elif self._plan.site_due(self._step):
+            self._average_site()
 
     def agreed(self) -> Array:
         """See `WorkerPolicy`."""
         return self._anchor
 
     def finish(self) -> None:
-        """See `WorkerPolicy`: brings the last change, then stays until nobody brings any."""
+        """See `WorkerPolicy`: brings the last change, then stays until nobody brings any.
+
+        What is measured is averaged once more: the last round may have been without workers that had ended.
+        """
+        self._gather()
+
+    def state(self) -> State:
+        """See `WorkerPolicy`; workers at unequal steps come to the same weights first, as at the end."""
+        if self._plan.in_step:
+            for fragment in self._fragments:
+                self._land(fragment)
+        else:
+            self._gather()
+        facts = {
+            "step": self._step,
+            "samples": self._samples,
+            "site_samples": self._site_samples,
+            "of_fragments": [fragment.samples for fragment in self._fragments],
+        }
+        own = State({"anchor": self._anchor.copy()}, facts)
+        return State.of({"own": own, "plan": self._plan.state()})
+
+    def load_state(self, state: State) -> None:
+        """See `WorkerPolicy`."""
+        own = state.part("own")
+        self._anchor = own.arrays["anchor"].copy()
+        self._step, self._samples = own.facts["step"], own.facts["samples"]
+        self._site_samples = own.facts["site_samples"]
+        for fragment, samples in zip(self._fragments, own.facts["of_fragments"], strict=True):
+            fragment.samples = samples
+        self._plan.load_state(state.part("plan"))
+
+    def _gather(self) -> None:
+        measured = self._replica.statistics()
         for fragment in self._fragments:
             self._leave(fragment)
         pieces = {Ask(DELTA, fragment.layout): fragment.piece for fragment in self._fragments}
@@ -116,19 +160,16 @@ class LocalSteps:
             asks[Ask(STATISTICS, self._replica.statistics_layout)] = statistics
         asks |= {ask: None for ask in self._plan.asks()}
 
-        def take(ask: Ask, values: Array, weight: float) -> None:
+        def take(ask: Ask, values: Array, _weight: float) -> None:
             if ask in pieces:
                 self._anchor[pieces[ask]] += values
-            if ask.role == STATISTICS and weight:
-                self._replica.set_statistics(values)
 
         stay_until_all_are_done(self._plane, asks, take)
+        for fragment in self._fragments:
+            fragment.flight = fragment.statistics = None
         self._replica.set_weights(self._anchor)
-
-    def _depart(self, fragment: _Fragment) -> None:
-        self._leave(fragment)
-        if self._damping is None:
-            self._land(fragment)
+        self._replica.set_statistics(measured)
+        average_statistics(self._replica, self._plane, self._samples)
 
     def _leave(self, fragment: _Fragment) -> None:
         """Sends the change since the anchor, once the one before has come."""
@@ -140,7 +181,6 @@ class LocalSteps:
         if fragment is self._fragments[0]:
             fragment.statistics = begin_statistics(self._replica, self._plane, self._samples)
         fragment.samples = 0
-        self._site_samples = 0
 
     def _land(self, fragment: _Fragment) -> None:
         """Waits for the result of a fragment under way, if it is, and takes it over."""

@@ -29,6 +29,6 @@ class Mixed:
         """Checks the values."""
         check(self)
 
-    def worker(self) -> ServedWorker:
-        """Returns the worker's end."""
-        return ServedWorker(own_rounds=True)
+    def worker(self, *, meets: bool = False) -> ServedWorker:
+        """Returns the worker's end; see `Synchronization.worker`."""
+        return ServedWorker(own_rounds=True, meets=meets)

@@ -1,5 +1,6 @@
 """What the nodes of the tree make of a round: who must be in it, and, at the root, what comes out of it."""
 
+import threading
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -10,8 +11,10 @@ from ..optimizers import OptimizerSpec, build
 from ..reductions import Reduction
 from ..rounds import All, Quorum, Rule
 from ..spec import Interval, check
+from ..state import State
 from ..units import DELTA, GRADIENT, OWN, RoundId, Unit
-from .base import SERVED, WEIGHTS
+from .base import POSITION, SERVED, WEIGHTS
+from .followed import Followed
 from .served import ALL, Served
 from .statistics import STATISTICS
 
@@ -45,6 +48,13 @@ class Node:
         """See `NodePolicy`."""
         return reduction.settle(total, weight)
 
+    def state(self) -> State:
+        """See `NodePolicy`; nothing is kept."""
+        return State()
+
+    def load_state(self, state: State) -> None:
+        """See `NodePolicy`."""
+
 
 class Root:
     """See `NodePolicy`; of the root.
@@ -53,6 +63,10 @@ class Root:
         quorum: who must be in a round that brings changes or gradients; None for all.
         outer: moves the anchor by mean changes; None by the mean itself.
         optimizer: moves the weights by mean gradients; None leaves that to the workers.
+        follows: whether the weights that changes lead to are kept, for workers that start again.
+
+    Attributes:
+        rounds: rounds of a tensor behind the weights that it began with.
     """
 
     def __init__(
@@ -60,10 +74,15 @@ class Root:
         quorum: QuorumOptions | None = None,
         outer: OptimizerSpec | None = None,
         optimizer: OptimizerSpec | None = None,
+        *,
+        follows: bool = False,
     ) -> None:
+        self.rounds = 0
         self._quorum = quorum
         self._outer = None if outer is None else build(outer)
         self._served = None if optimizer is None else Served(optimizer)
+        self._followed = Followed() if follows and optimizer is None else None
+        self._moving = threading.Lock()
 
     def rule(self, round_id: RoundId) -> Rule:
         """See `NodePolicy`."""
@@ -74,19 +93,60 @@ class Root:
     def settle(self, round_id: RoundId, reduction: Reduction, total: Array, weight: float) -> Array:
         """See `NodePolicy`."""
         result, role, tensor = reduction.settle(total, weight), round_id.unit.role, _tensor(round_id.unit)
-        if self._outer is not None and role == DELTA:
-            # How far the rule moves does not depend on where from; from zero, rate 1 gives the mean itself.
-            moved = np.zeros_like(result)
-            self._outer.update(f"{tensor.key}[{tensor.offset}]", moved, -result)
-            return moved
-        if self._served is not None:
-            if role == WEIGHTS:
-                self._served.begin(tensor, result)
-            if role == SERVED:
-                return self._served.weights(tensor)
-            if role == GRADIENT:
-                return self._served.step(tensor, result if weight else None, _site(round_id))
+        if role == POSITION:
+            return np.full_like(result, self.rounds)
+        if role == DELTA:
+            return self._moved(tensor, result)
+        holder = self._served or self._followed
+        if role == WEIGHTS and holder is not None:
+            return holder.begin(tensor, result)
+        if self._served is not None and role == SERVED:
+            return self._served.weights(tensor)
+        if self._served is not None and role == GRADIENT:
+            return self._served.step(tensor, result if weight else None, _site(round_id))
         return result
+
+    def state(self) -> State:
+        """See `NodePolicy`."""
+        parts = {}
+        with self._moving:
+            if self._outer is not None:
+                parts["outer"] = State(self._outer.state())
+            if self._served is not None:
+                parts["served"] = self._served.state()
+            if self._followed is not None:
+                parts["followed"] = self._followed.state()
+        return State.of(parts)
+
+    def load_state(self, state: State) -> None:
+        """See `NodePolicy`."""
+        if self._outer is not None:
+            self._outer.load_state(state.part("outer").arrays)
+        if self._served is not None:
+            self._served.load_state(state.part("served"))
+        if self._followed is not None:
+            self._followed.load_state(state.part("followed"))
+
+    def begin_again(self, rounds: int) -> None:
+        """Notes that all workers start again, from the loaded weights.
+
+        Args:
+            rounds: rounds of a tensor behind these weights.
+        """
+        self.rounds = rounds
+        if self._served is not None:
+            self._served.begin_again()
+
+    def _moved(self, tensor: Unit, mean: Array) -> Array:
+        change = mean
+        with self._moving:
+            if self._outer is not None:
+                # How far the rule moves does not depend on where from; from zero, rate 1 is the mean itself.
+                change = np.zeros_like(mean)
+                self._outer.update(f"{tensor.key}[{tensor.offset}]", change, -mean)
+            if self._followed is not None:
+                self._followed.add(tensor, change)
+        return change
 
 
 def _site(round_id: RoundId) -> str:

@@ -5,12 +5,14 @@ next one. What a site has is followed as the site itself adds: the next answer m
 """
 
 import threading
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from ..errors import ProtocolError
 from ..messages import Array
 from ..optimizers import Optimizer, OptimizerSpec, build
 from ..optimizers.base import FloatArray
+from ..state import State
 from ..units import Unit
 
 ALL = ""
@@ -23,6 +25,7 @@ class _Tensor:
     weights: FloatArray
     first: FloatArray
     of_sites: dict[str, FloatArray] = field(default_factory=dict)
+    is_loaded: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def given(self, optimizer: Optimizer, site: str) -> FloatArray:
@@ -48,9 +51,24 @@ class Served:
         self._optimizer = build(spec)
         self._tensors: dict[Unit, _Tensor] = {}
 
-    def begin(self, tensor: Unit, weights: Array) -> None:
-        """Takes over the weights that all sites have now, float32 [n]."""
+    def begin(self, tensor: Unit, weights: Array) -> Array:
+        """Takes over the weights that all sites have now, float32 [n], and returns a copy.
+
+        Where the state was loaded, its weights stay, and are returned the first time.
+
+        Raises:
+            ProtocolError: the loaded state has no such tensor.
+        """
+        held = self._tensors.get(tensor)
+        if held is not None and held.is_loaded:
+            held.is_loaded = False
+            return held.weights.copy()
+        if held is None and any(each.is_loaded for each in self._tensors.values()):
+            raise ProtocolError(
+                f"the checkpoint has no weights of {tensor.key}[{tensor.offset}]: it is of another model"
+            )
         self._tensors[tensor] = _Tensor(f"{tensor.key}[{tensor.offset}]", weights.copy(), weights.copy())
+        return weights
 
     def weights(self, tensor: Unit) -> Array:
         """Returns a copy of the weights.
@@ -85,6 +103,43 @@ class Served:
             has += change
             held.give(self._optimizer, site, has)
             return change
+
+    def state(self) -> State:
+        """See `Stateful`; while others step, each tensor's is that of a moment between two steps."""
+        with ExitStack() as held:
+            tensors = list(self._tensors.items())
+            for _, tensor in tensors:
+                held.enter_context(tensor.lock)
+            parts = {"optimizer": State(self._optimizer.state())}
+            for index, (unit, tensor) in enumerate(tensors):
+                sites = list(tensor.of_sites)
+                given = {str(number): tensor.of_sites[site].copy() for number, site in enumerate(sites)}
+                own = {"weights": tensor.weights.copy(), "first": tensor.first.copy()}
+                facts = {"unit": [unit.key, unit.offset, unit.count], "sites": sites}
+                parts[str(index)] = State.of({"own": State(own, facts), "given": State(given)})
+            return State.of(parts)
+
+    def load_state(self, state: State) -> None:
+        """See `Stateful`."""
+        self._optimizer.load_state(state.part("optimizer").arrays)
+        self._tensors = {}
+        index = 0
+        while own := (part := state.part(str(index))).part("own").arrays:
+            facts, given = part.part("own").facts, part.part("given").arrays
+            unit = Unit(*facts["unit"])
+            tensor = _Tensor(
+                f"{unit.key}[{unit.offset}]", own["weights"].copy(), own["first"].copy(), is_loaded=True
+            )
+            for number, site in enumerate(facts["sites"]):
+                tensor.give(self._optimizer, site, given[str(number)].copy())
+            self._tensors[unit] = tensor
+            index += 1
+
+    def begin_again(self) -> None:
+        """Forgets what sites have: all are given the weights as they are."""
+        for tensor in self._tensors.values():
+            tensor.first = tensor.weights.copy()
+            tensor.of_sites.clear()
 
     def _of(self, tensor: Unit) -> _Tensor:
         if tensor not in self._tensors:

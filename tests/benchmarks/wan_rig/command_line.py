@@ -62,7 +62,9 @@ def compare(
     outcomes = {}
     for name in with_control(options.systems):
         bench = _Bench(name, systems[name], options, network, judge, folder / name)
-        outcomes[name] = repeat(options.learning_rates, options.runs, bench.train)
+        at_once = dict(options.at_once).get(name, 1)
+        train = bench.train if at_once == 1 else bench.train_by_itself
+        outcomes[name] = repeat(options.learning_rates, options.runs, train, at_once)
     return outcomes
 
 
@@ -89,8 +91,20 @@ class _Bench:
         self._name, self._system, self._options = name, system, options
         self._network, self._judge, self._folder = network, judge, folder
 
+    def train_by_itself(self, learning_rate: float, number: int) -> Measured:
+        """Trains once with a judge of its own, as others train beside it."""
+        environment = {**os.environ, **PYTHON_ENVIRONMENT}
+        folder = self._folder / f"{learning_rate:g}-{number}-judge"
+        folder.mkdir(parents=True)
+        with idle_judge(self._options.data, folder, environment) as judge:
+            return self._train(learning_rate, number, judge)
+
     def train(self, learning_rate: float, number: int) -> Measured:
-        """Trains once, and prints what came of it."""
+        """Trains once."""
+        return self._train(learning_rate, number, self._judge)
+
+    def _train(self, learning_rate: float, number: int, judge: Judge) -> Measured:
+        """Trains, and prints what came of it."""
         options = self._options
         folder = self._folder / f"{learning_rate:g}-{number}"
         folder.mkdir(parents=True)
@@ -110,7 +124,7 @@ class _Bench:
             slow_sites=options.slow_sites(),
         )
         limits = Limits(target=options.target, seconds=options.max_seconds, to_the_end=options.to_the_end)
-        measured = trial.run(self._system, setting, self._network, self._judge, limits)
+        measured = trial.run(self._system, setting, self._network, judge, limits)
         print(
             f"{self._name} at {learning_rate:g}, run {number}: accuracy {measured.final_accuracy:.4f}, "
             f"{'reached' if measured.reached else 'not reached'} after {measured.seconds:.1f} s, "

@@ -1,17 +1,24 @@
 """All trainings of a benchmark, the best learning rate of each system, and what may be said of speed."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
 from .errors import RigError
-from .systems import CONTROL
+from .side_by_side import side_by_side
+from .systems import CONTROL, SYSTEMS
 from .trial import Measured
 
 BASELINE = "mxnet"
+TORCH_BASELINE = "torch_ddp"
 LAN = "mxnet_lan"
+UNTOLD = frozenset(name for name, system in SYSTEMS.items() if not system.shaped)
+"""Systems of which no speed-up is told: they do not run over the links that the baseline runs over."""
 PUBLISHED = ("iid", 0.95)
 """The case in which speed-ups are told although a site alone reaches the target: others publish it."""
+BUSY = 0.6
+"""Share of processor time from which on trainings side by side may hold each other up."""
 TOLERANCE = 0.02
 """Share by which a system's own count of bytes may differ from the interfaces'."""
 IN_TRANSIT_BYTES = 64 * 1024
@@ -68,31 +75,50 @@ class SpeedUps:
 
     ratios: Mapping[str, float]
     """By system; empty when it may not."""
+    baselines: Mapping[str, str]
+    """Which baseline each of them is told over: that of the same framework."""
     note: str
     """Why not, or what to keep in mind; empty when nothing."""
 
 
-def repeat(rates: Sequence[float], num_runs: int, train: Callable[[float, int], Measured]) -> Outcome:
-    """Trains one system with every learning rate, some times each.
+def repeat(
+    rates: Sequence[float], num_runs: int, train: Callable[[float, int], Measured], at_once: int = 1
+) -> Outcome:
+    """Trains one system once with every learning rate, and again with the best.
 
     Args:
         rates: learning rates.
-        num_runs: trainings with each.
+        num_runs: trainings with the best.
         train: takes a rate and the number of the run.
+        at_once: trainings side by side.
     """
-    runs = []
-    for rate in rates:
-        for number in range(num_runs):
-            try:
-                runs.append(Run(rate, number, train(rate, number)))
-            except RigError as error:
-                runs.append(Run(rate, number, None, str(error)))
+
+    def attempt(job: tuple[float, int]) -> Run:
+        try:
+            return Run(*job, train(*job))
+        except RigError as error:
+            return Run(*job, None, str(error))
+
+    def ended(job: tuple[float, int], status: int | None) -> Run:
+        return Run(*job, None, f"its process ended with status {status}")
+
+    def tried(jobs: Sequence[tuple[float, int]]) -> list[Run]:
+        return side_by_side(jobs, at_once, attempt, ended)
+
+    runs = tried([(rate, 0) for rate in rates])
+    best = outcome(runs).learning_rate
+    if best is not None:
+        runs += tried([(best, number) for number in range(1, num_runs)])
     return outcome(runs)
 
 
 def outcome(runs: Sequence[Run]) -> Outcome:
-    """Picks the best rate: the soonest at the target, or else the most accurate at the end."""
-    rates = dict.fromkeys(run.learning_rate for run in runs if run.measured)
+    """Picks the best rate: the soonest at the target, or else the most accurate at the end.
+
+    Of rates with unlike numbers of runs, those with most compare: one lucky run says less than the median.
+    """
+    tried = Counter(run.learning_rate for run in runs if run.measured)
+    rates = [rate for rate, count in tried.items() if count == max(tried.values())]
     found = [
         Outcome(tuple(runs), rate, tuple(r.measured for r in runs if r.learning_rate == rate and r.measured))
         for rate in rates
@@ -101,28 +127,39 @@ def outcome(runs: Sequence[Run]) -> Outcome:
 
 
 def speed_ups(outcomes: Mapping[str, Outcome], split: str, target: float) -> SpeedUps:
-    """Returns the speed-ups over the baseline, unless a site alone gets there too.
+    """Returns the speed-ups over the baselines, unless a site alone gets there too.
 
     Args:
         outcomes: by system, with the control.
         split: how the sites differ.
         target: accuracy to reach.
     """
-    base, control = outcomes.get(BASELINE), outcomes.get(CONTROL)
-    if base is None or base.seconds_to_target is None:
-        return SpeedUps({}, f"no speed-ups: {BASELINE} did not run, or did not reach {target:g}")
+    control = outcomes.get(CONTROL)
     if control is None or not control.best:
-        return SpeedUps({}, "no speed-ups: the control, each site alone, was not run")
+        return SpeedUps({}, {}, "no speed-ups: the control, each site alone, was not run")
     alone = any(measured.reached for measured in control.best)
     if alone and (split, target) != PUBLISHED:
-        return SpeedUps({}, f"no speed-ups: a site alone reaches {target:g} without the others")
+        return SpeedUps({}, {}, f"no speed-ups: a site alone reaches {target:g} without the others")
+    told = {name: baseline_of(name) for name in outcomes if name not in UNTOLD}
+    times = {name: found.seconds_to_target for name, found in outcomes.items()}
     ratios = {
-        name: base.seconds_to_target / found.seconds_to_target
-        for name, found in outcomes.items()
-        if name not in (BASELINE, LAN, CONTROL) and found.seconds_to_target
+        name: times[base] / seconds
+        for name, base in told.items()
+        if name != base and times.get(base) and (seconds := times[name])
     }
-    note = f"a site alone reaches {target:g} too: speed-ups only compare with figures published so"
-    return SpeedUps(ratios, note if alone else "")
+    notes = [
+        f"no speed-ups over {base}, which did not run, or did not reach {target:g}"
+        for base in dict.fromkeys(told.values())
+        if not times.get(base)
+    ]
+    if alone and ratios:
+        notes.append(f"a site alone reaches {target:g} too: speed-ups only compare with figures published so")
+    return SpeedUps(ratios, {name: told[name] for name in ratios}, "; ".join(notes))
+
+
+def baseline_of(name: str) -> str:
+    """Returns the baseline of the framework that a system trains with."""
+    return TORCH_BASELINE if name.startswith("torch_") else BASELINE
 
 
 def disagreements(outcomes: Mapping[str, Outcome]) -> list[str]:
@@ -134,6 +171,21 @@ def disagreements(outcomes: Mapping[str, Outcome]) -> list[str]:
             if own is not None and abs(own - seen) > TOLERANCE * max(own, seen) + IN_TRANSIT_BYTES:
                 lines.append(f"{name} counted {own:,} bytes itself where the interfaces counted {seen:,}")
     return lines
+
+
+def too_busy(outcomes: Mapping[str, Outcome], at_once: Mapping[str, int]) -> list[str]:
+    """Returns a line for each system whose trainings side by side may have waited for processors.
+
+    Args:
+        outcomes: by system.
+        at_once: how many ran side by side, of those that did.
+    """
+    lines = []
+    for name in set(outcomes) & set(at_once):
+        most = max((measured.cores_busy for measured in outcomes[name].best), default=0.0)
+        if most > BUSY:
+            lines.append(f"{name} ran {at_once[name]} trainings at once, with cores {most:.0%} busy")
+    return sorted(lines)
 
 
 def with_control(names: Sequence[str]) -> list[str]:

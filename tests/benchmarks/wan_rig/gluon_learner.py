@@ -15,7 +15,7 @@ import numpy as np
 
 from . import cnn, gluon_cnn
 from .mnist import Samples
-from .worker_job import WorkerJob
+from .worker_job import JOINED, WorkerJob
 
 
 @contextmanager
@@ -24,7 +24,7 @@ def join(job: WorkerJob) -> Iterator["GluonLearner"]:
     exchange = job.exchange
     if exchange.plugin:
         importlib.import_module(exchange.plugin)
-    store = mx.kv.create(exchange.name)
+    store = None if exchange.name == JOINED else mx.kv.create(exchange.name)
     if exchange.compression:
         _separate(store)
     net = gluon_cnn.build(cnn.initial_weights(job.seed))
@@ -40,7 +40,8 @@ def join(job: WorkerJob) -> Iterator["GluonLearner"]:
     trainer._init_kvstore()
     trainer._init_params()
     mx.nd.waitall()
-    (getattr(store, "barrier", None) or store._barrier)()
+    if store is not None:
+        (getattr(store, "barrier", None) or store._barrier)()
     yield GluonLearner(net, trainer, store)
 
 
@@ -60,7 +61,7 @@ class GluonLearner:
     Args:
         net: the model.
         trainer: of the model's parameters, through the store.
-        store: the key-value store.
+        store: the key-value store; None for one process.
     """
 
     def __init__(self, net: Any, trainer: Any, store: Any) -> None:

@@ -6,7 +6,7 @@ The folder holds the 10,000 test images of MNIST (LeCun et al., 1998) as `t10k-i
 
 import gzip
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,12 @@ class Samples:
     def of(self, indices: Any) -> "Samples":
         """Returns some of the samples."""
         return Samples(self.images[indices], self.labels[indices])
+
+    @classmethod
+    def joined(cls, parts: Sequence["Samples"]) -> "Samples":
+        """Returns all samples of the parts, in their order."""
+        images, labels = zip(*((part.images, part.labels) for part in parts), strict=True)
+        return cls(np.concatenate(images), np.concatenate(labels))
 
 
 def read(folder: Path) -> tuple[Samples, Samples]:

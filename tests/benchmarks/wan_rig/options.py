@@ -48,7 +48,10 @@ class Options:
     batch: int = 32
     """Images of one worker's step."""
     runs: int = 1
-    """Trainings of each system and learning rate; the run's number is the seed."""
+    """Trainings of each system at its best learning rate, which one training each finds out; the run's number
+    is the seed."""
+    at_once: tuple[tuple[str, int], ...] = ()
+    """Systems whose trainings run side by side, and how many: for those that mostly wait for their links."""
     max_steps: int = 400
     """Steps after which a training ends."""
     max_seconds: float = 900.0
@@ -87,6 +90,10 @@ class Options:
         unknown = [name for name in self.systems if name not in SYSTEMS]
         if unknown or not self.systems:
             raise InputError(f"--systems names {', '.join(unknown) or 'none'}, allowed: {', '.join(SYSTEMS)}")
+        for name, count in self.at_once:
+            if name not in self.systems or count < 1:
+                allowed = f"one of {', '.join(self.systems)} and 1 or more"
+                raise InputError(f"--at-once has {name}:{count}, allowed: {allowed}")
         if self.plot is not None and self.plot.suffix != ".svg":
             raise InputError(f"--plot is {self.plot}, allowed: a name that ends in .svg")
         if self.keep is not None and self.keep.exists():
@@ -150,6 +157,7 @@ def parse(words: Sequence[str], about: str = "") -> Options:
         "learning_rates": _numbers,
         "batch": int,
         "runs": int,
+        "at_once": _counts,
         "max_steps": int,
         "max_seconds": float,
         "every": int,
@@ -169,6 +177,11 @@ def _option(name: str) -> str:
 
 def _names(text: str) -> tuple[str, ...]:
     return tuple(name for name in text.split(",") if name)
+
+
+def _counts(text: str) -> tuple[tuple[str, int], ...]:
+    pairs = [word.partition(":") for word in _names(text)]
+    return tuple((name, int(count)) for name, _, count in pairs)  # argparse names the option if it is none
 
 
 def _numbers(text: str) -> tuple[float, ...]:

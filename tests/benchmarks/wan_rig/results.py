@@ -10,7 +10,7 @@ from typing import Any
 
 from geokfp.components._files import new_file
 
-from .comparison import Outcome, SpeedUps, disagreements
+from .comparison import Outcome, SpeedUps, disagreements, too_busy
 from .trial import Measured
 
 _NOTHING = "-"
@@ -29,8 +29,10 @@ def document(options: Mapping[str, Any], outcomes: Mapping[str, Outcome], gains:
         "machine": {"cores": os.cpu_count(), "load": os.getloadavg()[0], "python": platform.python_version()},
         "systems": {name: _system(found) for name, found in outcomes.items()},
         "speed_ups": dict(gains.ratios),
+        "speed_up_baselines": dict(gains.baselines),
         "speed_ups_note": gains.note,
         "disagreements": disagreements(outcomes),
+        "too_busy": too_busy(outcomes, dict(options.get("at_once", ()))),
     }
 
 
@@ -46,6 +48,7 @@ def _system(found: Outcome) -> dict[str, Any]:
         "wan_bytes_with_headers": typical and typical.wan_bytes_with_headers,
         "wan_bytes_from_root": typical and typical.wan_bytes_from_root,
         "initial_bytes": typical and typical.initial_bytes,
+        "cores_busy": typical and typical.cores_busy,
         "learning_rate": found.learning_rate,
         "curve": [asdict(point) for point in typical.curve] if typical else [],
         "runs": [
@@ -70,8 +73,8 @@ def table(result: Mapping[str, Any]) -> str:
     """Returns the document as lines of text."""
     target = result["options"]["target"]
     lines = [
-        f"{'system':12} {'rate':>7} {f's to {target:g}':>9} {'steps':>6} {'s/step':>8} {'accuracy':>9} "
-        f"{'MB on the WAN':>14} {'own count':>10} {'MB before':>10} {'speed-up':>9}"
+        f"{'system':14} {'rate':>7} {f's to {target:g}':>9} {'steps':>6} {'s/step':>8} {'accuracy':>9} "
+        f"{'MB on the WAN':>14} {'own count':>10} {'MB before':>10} {'speed-up':>9} over"
     ]
     for name, row in result["systems"].items():
         cells = [
@@ -85,11 +88,12 @@ def table(result: Mapping[str, Any]) -> str:
             (_megabytes(row["initial_bytes"]), 10),
             (_number(result["speed_ups"].get(name), ".2f"), 9),
         ]
-        lines.append(" ".join([f"{name:12}", *(f"{text:>{width}}" for text, width in cells)]))
+        over = result["speed_up_baselines"].get(name, _NOTHING)
+        lines.append(" ".join([f"{name:14}", *(f"{text:>{width}}" for text, width in cells), over]))
         lines += [
             f"  failed at {run['learning_rate']:g}: {run['error']}" for run in row["runs"] if run["error"]
         ]
-    notes = [result["speed_ups_note"], *result["disagreements"]]
+    notes = [result["speed_ups_note"], *result["disagreements"], *result["too_busy"]]
     return "\n".join(lines + [f"({note})" for note in notes if note])
 
 
@@ -102,7 +106,7 @@ def plot(result: Mapping[str, Any]) -> str:
         for name, row in result["systems"].items()
         if row["curve"]
     }
-    return lines(series, x_label="seconds of training", y_label="accuracy on test images")
+    return lines(series, x_label="seconds of training", y_label="accuracy on test images", log_x=True)
 
 
 def write(path: Path, text: str) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .cores import Cores
 from .counters import Counters
 from .curve import Point, reached
 from .judge import Judge
@@ -41,6 +42,8 @@ class Measured:
     """What the system counted itself; None where it counts nothing."""
     initial_bytes: int
     """Payload before the clock started: meeting, and distributing the initial weights."""
+    cores_busy: float
+    """Share of all processor time that anything on the machine used, from the start of the clock on."""
     curve: tuple[Point, ...]
     """Accuracy over time."""
 
@@ -63,18 +66,24 @@ def run(system: System, setting: Setting, links: Links, judge: Judge, limits: Li
         came = time.monotonic()
         with Processes(built, system.plan(setting), setting.folder / "logs") as processes:
             watch = Watch(system, setting, judge, limits)
+            watch.until_started(processes)
+            cores = Cores()
             watch.until_over(built, processes)
+            cores_busy = cores.busy()
         built.stop_schedule()
         watch.until_judged()
-        return _measured(watch, counters, came, limits.target)
+        return _measured(watch, counters, came, limits.target, cores_busy)
 
 
-def _measured(watch: Watch, counters: Counters, came: float, target: float) -> Measured:
+def _measured(watch: Watch, counters: Counters, came: float, target: float, cores_busy: float) -> Measured:
     points = watch.points
     found = reached(points, target)
     end = found or points[-1]
+    # A site that has taken its last step goes on sending until the others have, and tells of it no more.
+    last = {row.site: row.moment for row in watch.rows}
+    until = end.moment if found else min(end.moment, *last.values())
     names = counters.endpoints
-    everything = counters.sent(names, watch.began, end.moment)
+    everything = counters.sent(names, watch.began, until)
     return Measured(
         reached=found is not None,
         seconds=end.seconds,
@@ -83,9 +92,10 @@ def _measured(watch: Watch, counters: Counters, came: float, target: float) -> M
         final_accuracy=points[-1].accuracy,
         wan_bytes=everything.payload_bytes,
         wan_bytes_with_headers=round(everything.num_bytes),
-        wan_bytes_from_root=counters.sent([ROOT], watch.began, end.moment).payload_bytes,
-        wan_bytes_counted_by_engine=_counted(watch.rows, watch.began, end.moment),
+        wan_bytes_from_root=counters.sent([ROOT], watch.began, until).payload_bytes,
+        wan_bytes_counted_by_engine=_counted(watch.rows, watch.began, until),
         initial_bytes=counters.sent(names, came, watch.began).payload_bytes,
+        cores_busy=cores_busy,
         curve=tuple(points),
     )
 

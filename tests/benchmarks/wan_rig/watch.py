@@ -43,8 +43,8 @@ class Watch:
     def __init__(self, system: System, setting: Setting, judge: Judge, limits: Limits) -> None:
         self._system = system
         self._limits = limits
-        self._sites = setting.sites
-        self._followers = {site: Follower(setting.records / site) for site in setting.sites}
+        self._sites = system.recording(setting.sites)
+        self._followers = {site: Follower(setting.records / site) for site in self._sites}
         self._judge = judge
         self._submitted = False
         self._points: list[Point] = []
@@ -64,25 +64,35 @@ class Watch:
             return self._points
         return self._points[: self._points.index(found) + 1]
 
-    def until_over(self, built: Network, processes: Processes) -> None:
-        """Returns when the training has ended, or has reached what it shall.
+    def until_started(self, processes: Processes) -> None:
+        """Returns when the clock of all sites has started.
 
         Raises:
             TrialFailed: a process ended badly, or not all sites started.
         """
         start_by = time.monotonic() + START_S
-        while not processes.all_finished():
+        while not self._all_started():
+            ended = processes.all_finished()
             self._turn()
-            if self._all_started():
-                built.start_schedule(self.began)
-                if self._is_there() or time.monotonic() > self.began + self._limits.seconds:
-                    return
-            elif time.monotonic() > start_by:
+            if ended and not self._all_started():
+                raise TrialFailed(f"not all of {', '.join(self._sites)} left records")
+            if time.monotonic() > start_by:
                 raise TrialFailed(f"not all of {', '.join(self._sites)} had started after {START_S:g} s")
             time.sleep(POLL_S)
+
+    def until_over(self, built: Network, processes: Processes) -> None:
+        """Returns when the training, which has started, has ended or has reached what it shall.
+
+        Raises:
+            TrialFailed: a process ended badly.
+        """
+        built.start_schedule(self.began)
+        while not processes.all_finished():
+            self._turn()
+            if self._is_there() or time.monotonic() > self.began + self._limits.seconds:
+                return
+            time.sleep(POLL_S)
         self._turn()
-        if not self._all_started():
-            raise TrialFailed(f"not all of {', '.join(self._sites)} left records")
 
     def until_judged(self) -> None:
         """Returns when all snapshots are judged that matter.

@@ -15,9 +15,9 @@ from . import mnist
 from .mnist import Samples
 from .records import Recorder
 from .slow_site import slowed
-from .worker_job import WorkerJob
+from .worker_job import JOINED, WorkerJob
 
-FRAMEWORKS: Mapping[str, str] = {"gluon": "gluon_learner"}
+FRAMEWORKS: Mapping[str, str] = {"gluon": "gluon_learner", "torch": "torch_learner"}
 """Module by framework: its `join(job)` is a context that yields a `Learner` when all workers have the initial
 weights and have come there. Imported by name, as no process loads two frameworks."""
 
@@ -43,7 +43,7 @@ class Learner(Protocol):
 def main(path: Path) -> None:
     """Trains as the job says."""
     job = WorkerJob.read(path)
-    source = _batches(job)
+    source = batches(job)
     framework = importlib.import_module(f".{FRAMEWORKS[job.exchange.framework]}", __package__)
     with framework.join(job) as learner:
         train(job, learner, source)
@@ -52,8 +52,13 @@ def main(path: Path) -> None:
 def train(job: WorkerJob, learner: Learner, source: Iterator[Samples]) -> None:
     """Trains from now on, and leaves records."""
     recorder = Recorder(Path(job.records), waits=job.waits) if job.records else None
+
+    def snapshot() -> tuple[Any, int | None]:
+        weights, count = learner.snapshot()
+        return weights, count if job.exchange.counts else None
+
     if recorder:
-        recorder.start(*learner.snapshot())
+        recorder.start(*snapshot())
     for step in range(1, job.steps + 1):
         # The first step sets the framework up, which is not to be paid several times.
         with slowed(job.slow_factor if step > 1 else 0.0, learner.settle):
@@ -62,14 +67,24 @@ def train(job: WorkerJob, learner: Learner, source: Iterator[Samples]) -> None:
         if step % job.every == 0:
             learner.settle()  # all workers do, or some would run ahead of the snapshots
             if recorder:
-                recorder.save(step, *learner.snapshot())
+                recorder.save(step, *snapshot())
 
 
-def _batches(job: WorkerJob) -> Iterator[Samples]:
+def batches(job: WorkerJob) -> Iterator[Samples]:
+    """Yields the job's batches for ever; those of one process are the batches of all workers, joined."""
     everything, _ = mnist.read(Path(job.data))
-    own = everything.of(mnist.share(everything.labels, job.split, job.site, job.worker))
-    number = job.site[0] * job.worker[1] + job.worker[0]
-    return mnist.batches(own, job.batch, seed=1000 * job.seed + number)
+    (site, sites), (worker, workers) = job.site, job.worker
+    numbers = [site * workers + worker] if job.exchange.name != JOINED else range(sites * workers)
+    sources = [_batches_of(number, job, everything) for number in numbers]
+    return (Samples.joined(parts) for parts in zip(*sources, strict=True))
+
+
+def _batches_of(number: int, job: WorkerJob, everything: Samples) -> Iterator[Samples]:
+    """Yields the batches of one worker, which are the same in whatever process they train."""
+    (_, sites), (_, workers) = job.site, job.worker
+    site, worker = divmod(number, workers)
+    own = mnist.share(everything.labels, job.split, (site, sites), (worker, workers))
+    return mnist.batches(everything.of(own), job.batch, seed=1000 * job.seed + number)
 
 
 if __name__ == "__main__":

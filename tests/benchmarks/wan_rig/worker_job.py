@@ -6,6 +6,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+JOINED = ""
+"""Name of the exchange of one process that trains on the batches of all workers, joined."""
+TREE = "geokfp"
+"""Name of the exchange through a tree of aggregators."""
+DDP = "ddp"
+"""Name of the exchange by torch's DistributedDataParallel."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Exchange:
@@ -14,13 +21,15 @@ class Exchange:
     framework: str = "gluon"
     """One of `worker.FRAMEWORKS`."""
     name: str
-    """With gluon what `mxnet.kv.create` takes; empty for a worker that knows of no other."""
+    """`JOINED`, or with gluon what `mxnet.kv.create` takes, with torch `TREE` or `DDP`."""
     plugin: str = ""
     """Module that registers gluon's store; empty for MXNet's own."""
     compression: Mapping[str, Any] = field(default_factory=dict)
     """What `gluon.Trainer` takes as compression_params."""
     num_workers: int
     """Workers over all whose images a step's gradient is the mean."""
+    counts: bool = True
+    """Whether what the first worker of a site counts are all bytes of the site."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

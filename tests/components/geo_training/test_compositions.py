@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 from geokfp.components.geo_training.compression import TECHNIQUES as COMPRESSIONS
+from geokfp.components.geo_training.scheduling import InOrder
 from geokfp.components.geo_training.synchronization import TECHNIQUES as SYNCHRONIZATIONS
+from support.geo_tree import topology
 from support.vector_training import one_model, train
 
 SHORT = {
@@ -58,3 +60,19 @@ NEUTRAL = {
 @pytest.mark.parametrize("neutral", NEUTRAL)
 def test_a_neutral_setting_is_the_plain_path_bit_for_bit(neutral):
     np.testing.assert_array_equal(one_model(train(neutral, 7)[1]), one_model(train(NEUTRAL[neutral], 7)[1]))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "fsa",
+        "fsa(optimizer=dcasgd(rate=0.1, momentum=0.9))",
+        "mixed(optimizer=adam(rate=0.05))",
+        "hfa(k1=2) + outer",
+        "hfa(k1=2, k2=2) + streamed(fragments=2) + outer",
+    ],
+)
+def test_slices_of_a_tensor_are_the_tensor_bit_for_bit(text):
+    one_site = topology(1, 2)
+    whole, sliced = (train(text, 7, one_site, slices=slices)[1] for slices in (None, InOrder(8)))
+    np.testing.assert_array_equal(one_model(sliced), one_model(whole))

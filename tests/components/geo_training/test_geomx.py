@@ -1,5 +1,9 @@
 """What GeoMX's variables, stores and compressions become, and which are refused."""
 
+import re
+from pathlib import Path
+
+import geokfp.components.geo_training
 import pytest
 from geokfp.components._files import InputError
 from geokfp.components._launch import variables
@@ -103,3 +107,23 @@ def test_what_a_script_asks_for_otherwise_is_refused_with_both(params, compressi
         InputError, match=r"^compression_params \{.*\}: the tree's compression is .*, allowed: "
     ):
         check_compression(params, compression)
+
+
+OF_GEOMX = """
+    DMLC_ROLE DMLC_PS_ROOT_URI DMLC_PS_ROOT_PORT DMLC_NUM_SERVER DMLC_NUM_WORKER DMLC_ROLE_GLOBAL
+    DMLC_PS_GLOBAL_ROOT_URI DMLC_PS_GLOBAL_ROOT_PORT DMLC_NUM_GLOBAL_SERVER DMLC_NUM_GLOBAL_WORKER
+    DMLC_ROLE_MASTER_WORKER DMLC_ENABLE_CENTRAL_WORKER DMLC_NUM_ALL_WORKER DMLC_INTERFACE DMLC_NODE_HOST PORT
+    DMLC_LOCAL DMLC_USE_KUBERNETES DMLC_RANK DMLC_GLOBAL_RANK PS_VERBOSE PS_HEARTBEAT_INTERVAL
+    PS_HEARTBEAT_TIMEOUT PS_RESEND PS_RESEND_TIMEOUT PS_DROP_MSG MXNET_KVSTORE_BIGARRAY_BOUND
+    MXNET_KVSTORE_SIZE_LOWER_BOUND MXNET_KVSTORE_USE_HFA MXNET_KVSTORE_HFA_K1 MXNET_KVSTORE_HFA_K2 ENABLE_DGT
+    DMLC_UDP_CHANNEL_NUM DMLC_K DMLC_K_MIN ADAPTIVE_K_FLAG DGT_CONTRIBUTION_ALPHA DGT_BLOCK_SIZE DGT_INFO
+    ENABLE_INTER_TS ENABLE_INTRA_TS MAX_GREED_RATE_TS ENABLE_P3
+"""
+
+
+def test_the_readme_says_of_every_variable_of_geomx_what_becomes_of_it():
+    readme = Path(geokfp.components.geo_training.__file__).with_name("README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (.*) \| .+ \|$", readme.partition("## GeoMX's variables")[2], flags=re.MULTILINE)
+    listed = {name for row in rows for name in re.findall(r"`([A-Z][A-Z0-9_]*\*?)(?:=1)?`", row)}
+    for name in {*OF_GEOMX.split(), *VARIABLES}:
+        assert name in listed or f"{name.partition('_')[0]}_*" in listed, name

@@ -7,6 +7,8 @@ from pathlib import Path
 import geokfp.components.geo_training
 import numpy as np
 import pytest
+from geokfp.components._files import InputError
+from geokfp.components.geo_training.config import GeoTrainingConfig
 from geokfp.components.geo_training.optimizers import OPTIMIZERS
 from geokfp.components.geo_training.synchronization import RULES, TECHNIQUES, synchronization
 from support.geo_scripts import run_script
@@ -53,6 +55,9 @@ np.savez(os.environ["RESULT"], last=np.concatenate(last))
 """
 
 
+PAIRS = {f"{name} + {rule}" for name in TECHNIQUES for rule in RULES}
+
+
 def example(word: str) -> str:
     (found,) = [code for code in re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL) if word in code]
     return found
@@ -88,3 +93,38 @@ def test_what_it_gives_as_examples_can_be_chosen():
         synchronization(text)
     for name in OPTIMIZERS.keys() - {"outer"}:
         assert f"`{name}`" in section
+
+
+def refused() -> set[str]:
+    """Returns what README.md says is refused of techniques and rules wherever they are chosen."""
+    table = README.partition("| refused | why |")[2].partition("\n\n")[0]
+    always = [row for row in table.splitlines() if re.fullmatch(r"\| (?:`[^`]*`(?:, )?)+ \| .* \|", row)]
+    return {text for row in always for text in re.findall(r"`([^`]*)`", row.split(" | ")[0])}
+
+
+def test_the_table_of_what_is_refused_is_what_is_refused_of_all_pairs():
+    for text in PAIRS | refused():
+        if text in refused():
+            with pytest.raises(InputError, match=r"^synchronization .*: .*, allowed"):
+                synchronization(text)
+        else:
+            synchronization(text)
+
+
+def test_all_rules_at_once_go_with_a_technique_that_takes_each():
+    free = [
+        name for name in TECHNIQUES if not any(text.startswith(f"{name} +") for text in refused() & PAIRS)
+    ]
+    assert free == ["hfa", "nbsync"]
+    for name in free:
+        chosen = synchronization(f"{name} + " + " + ".join(RULES))
+        assert None not in (chosen.outer, chosen.streamed, chosen.quorum)
+
+
+def test_what_is_refused_where_it_is_known_is_in_the_table_too():
+    for text in ("`hfa + quorum(workers=5)` of 4 workers", "`esync` in `geo_train_gnn`", "`none + zstd` as"):
+        assert f"| {text}" in README
+    with pytest.raises(InputError, match="at most the 4 of all sites"):
+        synchronization("hfa + quorum(workers=5)").check_workers(4)
+    with pytest.raises(InputError, match="the epochs of a GNN are equal ones"):
+        GeoTrainingConfig(synchronization="esync")

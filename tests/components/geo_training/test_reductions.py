@@ -24,6 +24,26 @@ def test_a_tree_gives_what_one_node_gives(name, values, cut):
 
 
 @pytest.mark.parametrize("name", sorted(REDUCTIONS))
+@given(contributions.flatmap(lambda values: st.tuples(st.just(values), st.permutations(values))))
+def test_it_is_the_same_whichever_site_brings_which_values(name, values_and_permuted):
+    values, permuted = values_and_permuted
+    merge = REDUCTIONS[name].merge
+    np.testing.assert_array_equal(merge(permuted, COUNT), merge(values, COUNT))
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 9), st.integers(-100, 100)), min_size=2, max_size=6), st.integers(1, 5)
+)
+def test_a_weighted_mean_over_a_tree_is_that_over_all_samples(sites, cut):
+    cut, mean = min(cut, len(sites) - 1), REDUCTIONS["mean"]
+    brought = [np.full(3, weight * value, np.float64) for weight, value in sites]
+    merged = [mean.merge(brought[:cut], 3), mean.merge(brought[cut:], 3)]
+    result = mean.settle(mean.merge(merged, 3), float(sum(weight for weight, _ in sites)))
+    samples = [value for weight, value in sites for _ in range(weight)]
+    np.testing.assert_allclose(result, np.mean(samples), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", sorted(REDUCTIONS))
 @given(contributions)
 def test_contributions_are_left_as_they_are(name, values):
     before = [value.copy() for value in values]

@@ -7,13 +7,27 @@ import pytest
 from geokfp.components.geo_training.compression import compression, decode
 from geokfp.components.geo_training.errors import ProtocolError
 from geokfp.components.geo_training.optimizers import build, parse_optimizer
+from geokfp.components.geo_training.plane import Members, Plane
 from geokfp.components.geo_training.reductions import REDUCTIONS
 from geokfp.components.geo_training.synchronization import synchronization
+from geokfp.components.geo_training.synchronization.agreed import holding_agreed
+from geokfp.components.geo_training.synchronization.base import WEIGHTS
 from geokfp.components.geo_training.synchronization.fsa import FullAtWorker
 from geokfp.components.geo_training.synchronization.served import Served
 from geokfp.components.geo_training.units import TREE, RoundId, Unit
-from support.geo_tree import at_once, topology
-from support.vector_training import COUNT, gradient_of, one_model, samples_of, train
+from support.geo_tree import at_once, topology, tree
+from support.memory_transport import MemoryTransport
+from support.vector_training import (
+    COUNT,
+    LAYOUT,
+    PIECES,
+    Gradient,
+    Vector,
+    gradient_of,
+    one_model,
+    samples_of,
+    train,
+)
 
 TENSOR = Unit("large", 0, 3)
 
@@ -126,20 +140,28 @@ def test_delay_compensation_of_strength_zero_is_plain_descent_bit_for_bit():
 def test_mixed_answers_each_site_with_a_residual_of_its_own():
     text = "top_k(ratio=0.4) + by_size(bound=0)"
     seen, replicas = train_in_turns("mixed(optimizer=sgd(rate=0.1))", text)
-    unit, rate = Unit("gradient large", 0, COUNT), np.float32(0.1)
+    rate = np.float32(0.1)
     up, down = (
         [compression(text).up(), compression(text).up()],
         [compression(text).down() for _ in range(2)],
     )
     weights, step = np.zeros(COUNT, np.float32), [0, 0]
+
+    def through(link, values):
+        parts = []
+        for piece in PIECES:
+            unit = Unit(f"gradient {piece.name}", 0, piece.count)
+            part = values[piece.start : piece.start + piece.count]
+            parts.append(decode(unit, link.encode(unit, part)))
+        return np.concatenate(parts)
+
     believed, has = np.zeros((2, COUNT), np.float32), np.zeros((2, COUNT), np.float32)
     for site in ORDER:
         number = np.float32(samples_of(site))
-        sent = up[site].encode(unit, gradient_of(has[site], site, step[site]) * number)
-        weights -= rate * (decode(unit, sent) / number)
+        weights -= rate * (through(up[site], gradient_of(has[site], site, step[site]) * number) / number)
         change = weights - believed[site]
         believed[site] += change
-        has[site] += decode(unit, down[site].encode(unit, change))
+        has[site] += through(down[site], change)
         np.testing.assert_array_equal(list(seen.values())[site][step[site]], has[site])
         step[site] += 1
     np.testing.assert_array_equal(one_model(replicas), weights)
@@ -162,3 +184,41 @@ def test_sites_that_step_at_once_lose_no_gradient():
     changes = at_once(work, ["oslo", "rome", "lima"])
     np.testing.assert_array_equal(served.weights(TENSOR), np.full(3, -3.0 * steps))
     assert min(float(change.min()) for change in changes.values()) == -3.0 * steps
+
+
+def test_where_all_meet_the_agreed_weights_of_mixed_are_the_roots_and_ones_own_stay():
+    shape, text = topology(2, 2), "mixed(optimizer=sgd(rate=0.1))"
+    replicas = {name: Vector() for name in shape.workers}
+
+    def work(name):
+        worker, replica = shape.workers.index(name), replicas[name]
+        plane = Plane(whole.client(name), Members(workers=shape.workers, name=name))
+        policy, found = synchronization(text).worker(meets=True), []
+        plane.sum(WEIGHTS, LAYOUT, replica.weights() if plane.index == 0 else None).wait()
+        policy.begin(replica, plane, None)
+        for step in range(6):
+            policy.step(Gradient(gradient_of(replica.weights(), worker, step)), 1)
+            if step % 3 == 2:
+                own = replica.weights()
+                with holding_agreed(policy, replica):
+                    found.append(replica.weights())
+                np.testing.assert_array_equal(replica.weights(), own)
+                assert not np.array_equal(found[-1], own)
+        policy.finish()
+        plane.close()
+        return found
+
+    lossy = "top_k(ratio=0.4) + by_size(bound=0)"
+    with tree(shape, MemoryTransport(), synchronization=text, compression=lossy) as whole:
+        found = at_once(work, shape.workers)
+    assert not whole.errors
+    first, last = found[shape.workers[0]]
+    assert not np.array_equal(first, last)
+    for of_worker in found.values():
+        np.testing.assert_array_equal(of_worker, [first, last])
+    np.testing.assert_array_equal(one_model(replicas), last)
+
+
+def test_where_they_do_not_meet_there_are_none_but_ones_own():
+    assert synchronization("mixed").worker().agreed() is None
+    assert synchronization("fsa(optimizer=adam)").worker(meets=True).agreed() is None

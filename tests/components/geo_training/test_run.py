@@ -172,6 +172,16 @@ def test_a_trained_model_of_another_graph_is_refused(partitions, trained, tmp_pa
     assert list((tmp_path / "out").iterdir()) == []
 
 
+def test_a_quorum_of_more_workers_than_the_partitions_have_is_refused_before_any_starts(
+    partitions, tmp_path, capsys
+):
+    config = GeoTrainingConfig(synchronization="fsa + quorum(workers=5)")
+    with pytest.raises(InputError, match="workers of quorum is 5, allowed: at most the 4 of all sites"):
+        run(config, partitions, None, outputs_in(tmp_path))
+    assert capsys.readouterr().out == ""
+    assert list(tmp_path.iterdir()) == []
+
+
 def processes_at(port: int, status: str) -> list[int]:
     """Returns whose connections lead to a local port, or who listens there."""
     found = []
@@ -203,6 +213,7 @@ def test_a_killed_process_ends_the_step_with_its_name(partitions, tmp_path, monk
     monkeypatch.setattr(
         "geokfp.components._launch.local.print_progress", lambda message, replica: kill(message)
     )
+    monkeypatch.setattr("geokfp.components.geo_training.attempts.RESTARTS", 0)
     config = GeoTrainingConfig(
         epochs=100_000,
         patience=0,

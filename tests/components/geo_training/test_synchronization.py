@@ -6,9 +6,13 @@ import threading
 import numpy as np
 import pytest
 from geokfp.components._files import InputError
+from geokfp.components.geo_training.client import Terms
+from geokfp.components.geo_training.plane import Layout, Members, Plane
 from geokfp.components.geo_training.synchronization import synchronization
 from geokfp.components.geo_training.tree_job import TreeJob
-from support.geo_tree import topology
+from geokfp.components.geo_training.units import TREE, Unit
+from support.geo_tree import at_once, topology, tree
+from support.memory_transport import MemoryTransport
 from support.vector_training import COUNT, gradient_of, one_model, samples_of, train
 
 
@@ -102,6 +106,17 @@ def test_workers_with_unequal_numbers_of_steps_end_together_with_one_model(text)
     assert np.abs(one_model(replicas)).max() > 0.01
 
 
+@pytest.mark.parametrize("text", EVERY)
+def test_steps_without_samples_after_all_others_have_ended_do_not_look_like_the_end(text):
+    without = {(3, 5), (3, 6), (0, 1), (1, 1), (2, 1), (3, 1)}
+    seen, replicas = train(text, [3, 2, 4, 9], without=without)
+    weights = one_model(replicas)
+    last = list(seen.values())[3]
+    assert len(last) == 9
+    assert not np.array_equal(last[6], last[7])
+    assert np.isfinite(weights).all()
+
+
 @pytest.mark.parametrize("text", [each for each in EVERY if not each.startswith("hfa(k1=3)")])
 def test_what_is_measured_is_averaged_by_samples_and_never_moved_by_the_outer_optimizer(text):
     _, replicas = train(text, 8)
@@ -111,7 +126,21 @@ def test_what_is_measured_is_averaged_by_samples_and_never_moved_by_the_outer_op
     assert measured.pop() == pytest.approx(mean, rel=1e-5)
 
 
-def test_a_quorum_does_not_wait_for_the_slow_site_whose_change_counts_later():
+QUORUMS = ["fsa + quorum(workers=1, grace_s=0)", "hfa(k1=2) + quorum(workers=1, grace_s=0)"]
+
+
+@pytest.mark.parametrize("text", [*EVERY, *QUORUMS])
+def test_what_all_have_measured_in_the_end_is_averaged_whoever_ended_first(text):
+    steps = [3, 9, 1, 14]
+    _, replicas = train(text, steps, measuring=True)
+    weights = [samples_of(worker) * number for worker, number in enumerate(steps)]
+    measured = {replica.statistics().item() for replica in replicas.values()}
+    assert len(measured) == 1
+    assert measured.pop() == pytest.approx(np.average(range(4), weights=weights), rel=1e-5)
+
+
+@pytest.mark.parametrize("technique", ["fsa", "fsa(optimizer=adam)", "hfa(k1=2)", "nbsync(steps=2)"])
+def test_a_quorum_does_not_wait_for_the_slow_site_whose_part_counts_later(technique):
     held = threading.Event()
     shape = topology(2, 1)
 
@@ -121,9 +150,47 @@ def test_a_quorum_does_not_wait_for_the_slow_site_whose_change_counts_later():
         if name.startswith("site-1") and step == 2:
             assert held.wait(20), "the quick site waited for the slow one"
 
-    seen, replicas = train("hfa(k1=2) + quorum(workers=1, grace_s=0)", 8, shape, pause)
+    seen, replicas = train(f"{technique} + quorum(workers=1, grace_s=0)", 8, shape, pause)
     one_model(replicas)
     assert len(seen["site-1/trainer-0"]) == 8
+
+
+def test_what_comes_late_with_some_of_its_units_only_is_whole_with_zeros():
+    shape, layout = topology(2, 1), Layout.of([("first", 1000), ("second", 1500)])
+    ones, results = np.ones(2500, np.float32), {}
+    parts_have_come = threading.Event()
+
+    def work(name):
+        client = whole.client(name)
+        plane = Plane(client, Members(workers=shape.workers, name=name))
+        if plane.index == 0:
+            assert plane.mean("delta", layout, ones, 1.0).wait() is not None
+            first_has_come.set()
+            assert parts_have_come.wait(20)
+            flight = plane.mean("delta", layout, None, 0.0)
+            results[name] = flight.wait()
+            assert flight.weight == 2.0
+            plane.mean("delta", layout, None, 0.0).wait()
+        else:
+            assert first_has_come.wait(20)
+            late = [client.next_round(TREE, Unit("delta first", 0, 1000))]
+            late.append(client.next_round(TREE, Unit("delta second", 0, 1500)))
+            terms = Terms(reduction="mean", weight=2.0)
+            client.wait(client.push(late[0], 2 * 3 * ones[:1000], terms))
+            parts_have_come.set()
+            results[name] = plane.mean("delta", layout, None, 0.0).wait()
+            client.wait(client.push(late[1], 2 * 3 * ones[:1500], terms))
+            results["rest"] = plane.mean("delta", layout, None, 0.0).wait()
+        plane.close()
+
+    first_has_come = threading.Event()
+    rule = "hfa + quorum(workers=1, grace_s=0)"
+    with tree(shape, MemoryTransport(), synchronization=rule) as whole:
+        at_once(work, shape.workers)
+    assert not whole.errors
+    for name in shape.workers:
+        np.testing.assert_array_equal(results[name], [3.0] * 1000 + [0.0] * 1500)
+    np.testing.assert_array_equal(results["rest"], [0.0] * 1000 + [3.0] * 1500)
 
 
 @pytest.mark.parametrize(
@@ -139,10 +206,8 @@ def test_a_quorum_does_not_wait_for_the_slow_site_whose_change_counts_later():
         ("fsa + streamed", "rule streamed is for changes of weights"),
         ("mixed + outer", "rule outer is for changes of weights"),
         ("mixed + streamed", "rule streamed is for changes of weights"),
-        (
-            "mixed + quorum",
-            "rule quorum is for rounds of several sites, allowed with: fsa, hfa, esync, nbsync",
-        ),
+        ("mixed + quorum", "rule quorum is for rounds of several sites, allowed with: fsa, hfa, nbsync"),
+        ("esync + quorum", "rule quorum leaves out times that a plan needs, allowed with: fsa, hfa, nbsync"),
         ("mixed(optimizer=dcasgd(lambda=-1))", "optimizer: lambda is -1.0, allowed: a number at least 0"),
         ("hfa(", "the name of an option is expected at column 5"),
         ("hfa + outer(weight_decay=0.1)", "weight_decay of outer is 0.1, allowed: 0"),

@@ -8,15 +8,17 @@ import numpy as np
 import pytest
 from geokfp.components._launch import free_ports
 from geokfp.components.geo_training.client import Terms
+from geokfp.components.geo_training.compression import compression
 from geokfp.components.geo_training.errors import DeadlineError, LinkError, RefusedError
-from geokfp.components.geo_training.messages import Answer, Push
+from geokfp.components.geo_training.messages import Answer, Push, encode
 from geokfp.components.geo_training.transport.base import Address
 from geokfp.components.geo_training.transport.tcp import TcpTransport
-from geokfp.components.geo_training.units import SITE, TREE, Unit
+from geokfp.components.geo_training.units import SITE, TREE, RoundId, Unit
 from support.geo_tree import at_once, topology, tree
 from support.memory_transport import CUT, DROP, REPEAT, MemoryTransport
 
 UNIT = Unit("gradient", 0, 3)
+NOISE = np.random.default_rng(0).normal(size=9000).astype(np.float32)
 
 
 @pytest.fixture(params=["memory", "tcp"])
@@ -86,6 +88,27 @@ def test_bytes_are_counted_alike_at_both_ends(shape_and_transport):
         assert ours.sent_bytes == theirs.received_bytes - query_bytes
         assert ours.received_bytes == theirs.sent_bytes
         assert ours.sent_bytes > 4 * 12
+
+
+def test_bytes_are_counted_as_they_are_on_the_socket():
+    values = compression("top_k(ratio=0.1, bits=4) + zstd").up().encode(Unit("gradient", 0, 9000), NOISE)
+    push = Push("a", RoundId(TREE, Unit("gradient", 0, 9000), 3), "mean", 2.0, 30.0, ("a",), values)
+    answer = b"".join(bytes(piece) for piece in encode(Answer(push.round, 2.0, values)))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        connection = TcpTransport().connect(Address(*listener.getsockname()), 5.0)
+        peer, _ = listener.accept()
+        with peer:
+            for _ in range(3):
+                connection.send(push)
+            peer.sendall(answer * 2)
+            for _ in range(2):
+                assert isinstance(connection.receive(5.0), Answer)
+            connection.close()
+            received = 0
+            while piece := peer.recv(1 << 16):
+                received += len(piece)
+    assert (connection.traffic.sent_bytes, connection.traffic.received_bytes) == (received, 2 * len(answer))
+    assert received > 3 * values.num_bytes
 
 
 def test_workers_without_samples_take_part_with_nothing():

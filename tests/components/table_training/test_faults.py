@@ -9,6 +9,7 @@ from support.faults import JOB_ENDS_WITHIN_S, KillAtEpoch, wait_until
 from support.site_shards import arrays, outputs_in, sharded
 
 PRINT_PROGRESS = "geokfp.components._launch.local.print_progress"
+RESTARTS = "geokfp.components.geo_training.attempts.RESTARTS"
 
 
 @pytest.fixture(scope="module")
@@ -20,6 +21,7 @@ def shards(tmp_path_factory):
 def test_a_killed_process_ends_the_step_with_its_name(shards, tmp_path, monkeypatch, victim):
     kill = KillAtEpoch(lambda step: step.replica(victim))
     monkeypatch.setattr(PRINT_PROGRESS, kill)
+    monkeypatch.setattr(RESTARTS, 0)
     config = GeoTableConfig(algorithm="softmax_regression", epochs=100_000)
     with pytest.raises(ProcessFailed, match=f"^{victim}: killed by SIGKILL$"):
         run(config, shards, outputs_in(tmp_path))

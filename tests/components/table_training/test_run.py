@@ -147,6 +147,10 @@ def test_regression_is_judged_by_rmse_and_r2(tmp_path):
         ({"algorithm": "mlp", "topology": {"sites": {"site-7": {}}}}, r"names \['site-7'\]"),
         ({"entry_point": "gone:build", "user_code": "gone.py"}, "gone.py"),
         ({"entry_point": "no_such_module_of_test:build"}, "ModuleNotFoundError"),
+        (
+            {"algorithm": "mlp", "synchronization": "hfa + quorum(workers=3)"},
+            "workers of quorum is 3, allowed: at most the 2 of all sites",
+        ),
         ({"algorithm": "cnn"}, r"rows of shape \[64\]"),
     ],
 )  # fmt: skip

@@ -8,13 +8,9 @@ from pathlib import Path
 import pytest
 import torch
 from geokfp.components._files import ArtifactError, InputError
+from geokfp.components._files.checkpoints import usable_folder
 from geokfp.components._launch import ProcessFailed
-from geokfp.components.training.checkpoint import (
-    WorkerCheckpoints,
-    last_epoch,
-    training_digest,
-    usable_folder,
-)
+from geokfp.components.training.checkpoint import WorkerCheckpoints, last_epoch, training_digest
 from geokfp.components.training.config import TrainingConfig
 from geokfp.components.training.epochs import EpochRow
 from geokfp.components.training.exchange import LocalExchange

@@ -1,7 +1,7 @@
 """What a system is: which processes run where in one trial."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -65,6 +65,12 @@ class System:
     """Whether it runs over the shaped links."""
     judged: Callable[[list[float]], float] = min
     """Which of the sites' accuracies counts: by default all sites must reach the target."""
+    one_process: bool = False
+    """Whether one process trains for all sites: it leaves its records as the first of them."""
+
+    def recording(self, sites: Sequence[str]) -> tuple[str, ...]:
+        """Returns those of the sites that leave records."""
+        return tuple(sites[:1] if self.one_process else sites)
 
 
 def worker_at(

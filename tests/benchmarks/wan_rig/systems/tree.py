@@ -1,8 +1,8 @@
-"""Ours: MXNet's Trainer over a tree of aggregators, one node at the root and one at each site."""
+"""Ours: MXNet's Trainer or a loop of torch over a tree of aggregators, one at the root and at each site."""
 
 import sys
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from geokfp.components.geo_training.topology import Site, Topology
@@ -11,11 +11,15 @@ from geokfp.components.geo_training.tree_job import TreeJob
 
 from ..links import ROOT
 from ..processes import Process
-from ..worker_job import Exchange
+from ..worker_job import TREE, Exchange
 from .base import PYTHON_ENVIRONMENT, Setting, System, worker_at
 
 _ROOT_PORT, _SITE_PORT = 9200, 9201
-_STORE, _PLUGIN = "geokfp", "geokfp.components.geo_training.mxnet_store"
+_EXCHANGES = {
+    "gluon": partial(Exchange, name=TREE, plugin="geokfp.components.geo_training.mxnet_store"),
+    "torch": partial(Exchange, name=TREE, framework="torch"),
+}
+"""By framework."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,10 +31,11 @@ class _Stack:
     hierarchy: bool = True
 
 
-def _plan(stack: _Stack, setting: Setting) -> tuple[Process, ...]:
+def _plan(stack: _Stack, setting: Setting, framework: str = "gluon") -> tuple[Process, ...]:
     job = _job(stack, setting)
     path = str(job.write(setting.folder / "tree.json"))
-    exchange = Exchange(name=_STORE, plugin=_PLUGIN, num_workers=len(job.topology.workers))
+    num_workers, one_node = len(job.topology.workers), stack.hierarchy or setting.workers == 1
+    exchange = _EXCHANGES[framework](num_workers=num_workers, counts=one_node)
     nodes = [_node("root", ROOT, path)]
     workers = []
     for number, endpoint in enumerate(setting.sites):
@@ -81,7 +86,8 @@ def _system(says: str, *, shaped: bool = True, **stack: object) -> System:
 
 
 _MIXED = "mixed(optimizer=adam(rate={learning_rate:g}))"
-_BEST = {"synchronization": "hfa(k1=20)", "compression": "quantized(bits=2) + zstd"}
+_TWO_BITS = "quantized(bits=2) + zstd"
+_BEST = {"synchronization": "hfa(k1=5, k2=3)", "compression": _TWO_BITS}
 
 OURS = {
     "flat": _system(
@@ -97,5 +103,19 @@ OURS = {
     "bisparse": _system("full synchronisation, 1 % both ways", compression="bi_sparse(ratio=0.01)"),
     "geomx": _system("GeoMX's stack: HiPS and 1 % both ways", compression="bi_sparse(ratio=0.01)"),
     "best": _system("the best of ours", **_BEST),
+    "best_often": _system(
+        "the same, all sites every 5 steps: for sites that differ",
+        synchronization="hfa(k1=5)",
+        compression=_TWO_BITS,
+    ),
     "best_lan": _system("the same over links without limits", shaped=False, **_BEST),
 }
+"""With gluon."""
+
+
+def _with_torch(system: System) -> System:
+    plan = partial(system.plan, framework="torch")
+    return replace(system, says=f"{system.says}; with torch", plan=plan)
+
+
+TORCH_OURS = {f"torch_{name}": _with_torch(system) for name, system in OURS.items()}

@@ -108,6 +108,19 @@ def test_a_payload_does_not_change_when_later_ones_are_made(text):
         np.testing.assert_array_equal(buffer, copy)
 
 
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("text", EVERY)
+def test_two_encoders_of_one_choice_write_the_same_bytes_round_by_round(text, way):
+    one, other = encoder(text, way), encoder(text, way)
+    unit, written = Unit("gradient", 0, 5000), []
+    for seed in range(3):
+        values = gradient(normal, 5000, seed)
+        frames = [frame_of(each.encode(unit, values.copy()), unit) for each in (one, other)]
+        assert frames[0] == frames[1]
+        written.append(frames[0])
+    assert len(set(written)) == 3
+
+
 @pytest.mark.parametrize("text", EVERY)
 def test_every_other_value_of_an_array_is_encoded_as_their_copy_is(text):
     values = gradient(normal, 10_000, 2)[::2]

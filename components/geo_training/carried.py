@@ -1,0 +1,59 @@
+"""What a node's contributions carry, and the form in a checkpoint of those that came too late for a round."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from .messages import Array
+from .rounds import Contribution, Rounds
+from .state import State
+from .units import Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """What a contribution brings.
+
+    Attributes:
+        reduction: name of the rule that merges.
+        values: None when it brings none.
+    """
+
+    reduction: str
+    values: Array | None
+
+
+def carried_state(rounds: Rounds) -> State:
+    """Returns the contributions that count in a next round, as a state."""
+    arrays: dict[str, Array] = {}
+    entries: list[dict[str, Any]] = []
+    for (scope, unit), contributions in rounds.carried().items():
+        for each in contributions:
+            if each.value.values is not None:
+                arrays[str(len(entries))] = each.value.values.copy()
+            entries.append(
+                {
+                    "scope": scope,
+                    "unit": [unit.key, unit.offset, unit.count],
+                    "sender": each.sender,
+                    "covers": sorted(each.covers),
+                    "weight": each.weight,
+                    "wait_s": each.wait_s,
+                    "reduction": each.value.reduction,
+                }
+            )
+    return State(arrays, {"carried": entries} if entries else {})
+
+
+def load_carried(rounds: Rounds, state: State) -> None:
+    """Lets what `carried_state` gave count in the next rounds of a node that has had none."""
+    for index, entry in enumerate(state.facts.get("carried", [])):
+        values = state.arrays.get(str(index))
+        contribution = Contribution(
+            entry["sender"],
+            frozenset(entry["covers"]),
+            entry["weight"],
+            entry["wait_s"],
+            Value(entry["reduction"], values),
+            idle=values is None,
+        )
+        rounds.carry(entry["scope"], Unit(*entry["unit"]), contribution)
