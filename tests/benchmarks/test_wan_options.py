@@ -12,7 +12,9 @@ from benchmarks.wan_rig.links import Links
 from benchmarks.wan_rig.network import addresses
 from benchmarks.wan_rig.options import parse
 from benchmarks.wan_rig.requirements import missing
+from benchmarks.wan_rig.slow_site import slowed
 from geokfp.components._files import InputError
+from support.clock import FakeClock
 
 SCRIPT = Path(__file__).with_name("wan.py")
 TWO_SITES = links.endpoints(2)
@@ -133,6 +135,11 @@ def test_packets_that_come_back_from_the_delay_are_not_lost_anew():
             ["--rate", "1mbit", "--links", "links.txt"],
             r"--rate is 1mbit beside --links links.txt, allowed: one",
         ),
+        (["--slow-site", "site-2:3"], r"--slow-site is 'site-2:3', allowed: NAME:FACTOR.* of site-0, site-1"),
+        (["--slow-site", "site-1:-1"], r"--slow-site is 'site-1:-1', allowed: .* a number of 0 or more"),
+        (["--slow-site", "site-1"], r"--slow-site is 'site-1', allowed: NAME:FACTOR"),
+        (["--slow-site", "site-1:nan"], r"--slow-site is 'site-1:nan', allowed: NAME:FACTOR"),
+        (["--slow-site", "site-1:1,site-1:2"], r"--slow-site is 'site-1:1,site-1:2', allowed: .*once"),
         (["--keep", "."], r"--keep is \., which exists"),
         (["--speed", "1"], r"unrecognized arguments: --speed 1"),
     ],
@@ -165,10 +172,12 @@ def test_the_images_must_be_named():
 
 def test_options_are_read():
     words = "--data d --rate 5mbit --loss 1 --delay-ms 20 --sites 4 --workers 1 --systems mxnet,mxnet_p3"
+    words += " --slow-site site-3:0.5,site-0:1"
     options = parse([*words.split(), "--learning-rates", "1e-3,1e-2", "--runs", "3", "--to-the-end"])
     assert options.learning_rates == (0.001, 0.01)
     assert options.systems == ("mxnet", "mxnet_p3")
     assert options.to_the_end
+    assert options.slow_sites() == {"site-3": 0.5, "site-0": 1}
     told = options.network()
     assert len(told.endpoints) == 5
     assert (told.loss_percent, told.delay_ms) == (1, 20)
@@ -196,3 +205,17 @@ def test_a_missing_command_is_named_with_its_package(monkeypatch):
     assert "the command tc of iproute2" in lacking
     assert "the command nft of nftables" in lacking
     assert "the command nft of nftables" not in missing(network_links())
+
+
+@pytest.mark.parametrize(("factor", "slept"), [(3.0, 6.0), (0.5, 1.0)])
+def test_a_slow_worker_sleeps_in_proportion_to_what_it_has_computed(factor, slept):
+    clock = FakeClock()
+    with slowed(factor, finish=lambda: clock.advance(1.5), clock=clock, sleep=clock.advance):
+        clock.advance(0.5)
+    assert clock() == 2.0 + slept
+
+
+def test_a_worker_that_is_not_slowed_does_not_wait_for_what_it_has_begun():
+    with slowed(0.0, finish=lambda: pytest.fail("it waited"), sleep=lambda _: pytest.fail("it slept")):
+        done = True
+    assert done

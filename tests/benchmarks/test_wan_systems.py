@@ -107,6 +107,14 @@ def test_every_system_plans_all_workers_and_one_recorder_a_site(name, tmp_path):
     assert folders == [str(setting.records / site) for site in SYSTEMS[name].recording(setting.sites)]
 
 
+@pytest.mark.parametrize("name", list(SYSTEMS))
+def test_every_system_slows_the_workers_of_the_slow_site_only(name, tmp_path):
+    SYSTEMS[name].plan(setting_in(tmp_path, slow_sites={"site-1": 3.0}))
+    jobs = [json.loads(path.read_text()) for path in tmp_path.glob("*-worker-*.json")]
+    assert jobs
+    assert {(job["site"][0], job["slow_factor"]) for job in jobs} <= {(0, 0.0), (1, 3.0)}
+
+
 def setting_in(folder: Path, **others) -> Setting:
     values = {
         "data": Path("images"),

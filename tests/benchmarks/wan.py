@@ -9,10 +9,12 @@ says so else.
     python tests/benchmarks/wan.py --data DIR --systems mxnet,mxnet_2bit,mxnet_p3,mxnet_lan --rate 10mbit
     python tests/benchmarks/wan.py --data DIR --sites 4 --workers 1 --split by_class --links links.txt
     python tests/benchmarks/wan.py --data DIR --loss 0.5 --delay-ms 25 --json F.json --plot F.svg
+    python tests/benchmarks/wan.py --data DIR --systems hfa,esync --rate none --slow-site site-1:3
 
 `DIR` holds the 10,000 test images of MNIST in IDX format. `--rate` holds for every pair of endpoints and each
 direction alike; `--links` gives a matrix of rates that may change in time (its form is in wan_rig/links.py);
-`--root-rate` limits all that the root sends and all that it receives, as one access line would.
+`--root-rate` limits all that the root sends and all that it receives, as one access line would. `--slow-site`
+has the workers of a site sleep after the computing of each step, that many times as long as it took.
 
 The clock runs from the barrier after the initial weights are with all workers (what that took is told apart)
 to the first snapshot with the target accuracy at every site. Every 5 steps the first worker of each site

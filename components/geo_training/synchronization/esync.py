@@ -7,6 +7,9 @@ takes (T - m_i) / c_i steps, at most `cap * steps`.
 m is measured by a number that follows the change on the same way and is answered at once, without waiting for
 other sites. A site's workers wait for one another, the last for nobody: theirs is the shortest of them. While
 the root is busy with a result it answers late; so a longer time than before is believed by and by only.
+
+The first round is planned while it goes on, from a quarter of the steps asked for, and without m. A worker's
+very first step, and the first after it was resumed, sets up too, and is not measured.
 """
 
 import time
@@ -31,6 +34,9 @@ KEPT = 0.5
 """Share of the mean so far in a new mean of measured times."""
 GROWTH = 1.25
 """Most by which a transfer is believed to last longer than in the round before."""
+TOLD_SHARE, TOLD_LEAST = 4, 3
+"""The first round is planned after one of so many of the steps asked for, but after so many at least: enough
+to measure, and long before the round is over."""
 
 
 def steps_of_sites(seconds_a_step: Array, transfer_s: Array, steps: int, cap: float) -> Array:
@@ -67,7 +73,9 @@ class Planned:
 
     def __init__(self, steps: int, cap: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._steps, self._cap, self._clock = steps, cap, clock
-        self._next, self._planned_at = steps, 0
+        self._next = steps
+        self._told_after: int | None = max(TOLD_LEAST, steps // TOLD_SHARE)
+        self._first: Flight | None = None
 
     def begin(self, replica: Replica, plane: Plane) -> None:  # noqa: ARG002
         """See `Plan`."""
@@ -78,14 +86,17 @@ class Planned:
         scope = f"{OWN}{self._sites[plane.index]}" if of_tree else plane.members.scope
         self._times, self._probe = Ask(NUMBERS, times, reduction="sum"), Ask(PROBE, probe, scope, "sum")
         self._seconds_a_step = self._transfer_s = 0.0
-        self._since = self._clock()
+        self._since_step: int | None = None
 
     def due(self, step: int, fragments: int) -> list[int]:
         """See `Plan`; all fragments at once."""
+        if self._since_step is None:
+            self._measure_from(step)
+        if self._told_after is not None and self._told_after < self._steps:
+            self._plan_first(step)
         if step < self._next:
             return []
-        taken = step - self._planned_at
-        self._seconds_a_step = _smooth(self._seconds_a_step, (self._clock() - self._since) / taken)
+        self._measure(step)
         return list(range(fragments))
 
     def site_due(self, step: int) -> bool:  # noqa: ARG002
@@ -97,13 +108,17 @@ class Planned:
         return [self._times, self._probe]
 
     def state(self) -> State:
-        """See `Plan`."""
+        """See `Plan`; a first round that is not planned by now is as long as asked for, at all workers."""
+        if self._told_after is not None:
+            self._leave_unplanned()
+        self._since_step = None  # else what a checkpoint takes counts as a step
         measured = {"seconds_a_step": self._seconds_a_step, "transfer_s": self._transfer_s}
-        return State(facts={"next": self._next, "planned_at": self._planned_at, **measured})
+        return State(facts={"next": self._next, **measured})
 
     def load_state(self, state: State) -> None:
         """See `Plan`."""
-        self._next, self._planned_at = state.facts["next"], state.facts["planned_at"]
+        self._leave_unplanned()
+        self._next = state.facts["next"]
         self._seconds_a_step, self._transfer_s = state.facts["seconds_a_step"], state.facts["transfer_s"]
 
     @contextmanager
@@ -115,7 +130,31 @@ class Planned:
         self._plan(told, step)
         probe.wait()
         self._transfer_s = min(probe.seconds, GROWTH * (self._transfer_s or probe.seconds))
-        self._since = self._clock()
+        self._told_after = None
+        self._measure_from(step)
+
+    def _plan_first(self, step: int) -> None:
+        """Plans the first round once all have told how long their first steps took; none waits for that."""
+        if step == self._told_after:
+            self._measure(step)
+            self._first = self._tell()
+            self._next = int(self._cap * self._steps)
+            self._seconds_a_step = 0.0  # the mean of the whole round is over these steps too
+        if self._first is not None and (self._first.landed or step >= self._next):
+            self._plan(self._first, 0)
+            self._first = self._told_after = None
+
+    def _leave_unplanned(self) -> None:
+        self._next = self._steps
+        self._first = self._told_after = None
+
+    def _measure_from(self, step: int) -> None:
+        self._since, self._since_step = self._clock(), step
+
+    def _measure(self, step: int) -> None:
+        assert self._since_step is not None  # asked after each step
+        if taken := step - self._since_step:
+            self._seconds_a_step = _smooth(self._seconds_a_step, (self._clock() - self._since) / taken)
 
     def _tell(self) -> Flight:
         times = np.zeros(2 * self._plane.size)
@@ -132,7 +171,6 @@ class Planned:
         transfer_s = np.array([_shortest(times[self._plane.size :][workers]) for workers in of_sites])
         planned = steps_of_sites(seconds, transfer_s, self._steps, self._cap)
         self._next = step + int(planned[names.index(self._sites[self._plane.index])])
-        self._planned_at = step
 
 
 def _shortest(measured: Array) -> float:

@@ -15,6 +15,7 @@ What a trial is made of, from the network up::
     worker.py         one worker of a system; worker_job.py is what it is given
     gluon_learner.py  what it trains with; gluon_cnn.py is the model there
     torch_learner.py  the same with torch; torch_cnn.py
+    slow_site.py      workers that are slower than others
     records.py        weights and clocks that workers leave behind
     judge.py          accuracy of these weights; evaluator.py is its process
     curve.py          accuracy over time

@@ -1,7 +1,7 @@
 """Options of the benchmark; each is checked before any work starts."""
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -11,6 +11,7 @@ from geokfp.components._files import InputError
 from .comparison import LAN
 from .links import UNLIMITED, Links, endpoints, parse_rate, read_schedule, uniform
 from .mnist import SPLITS
+from .slow_site import parse_slow_sites
 from .systems import SYSTEMS
 
 
@@ -32,6 +33,8 @@ class Options:
     """Sites beside the root."""
     workers: int = 2
     """Workers of each site."""
+    slow_site: str = ""
+    """Sites whose workers sleep after each step, and how many times as long as it took: `site-1:3`."""
     data: Path
     """Folder of the images."""
     split: str = "iid"
@@ -81,6 +84,7 @@ class Options:
         if not self.learning_rates or not all(0 < rate < float("inf") for rate in self.learning_rates):
             raise InputError(f"--learning-rates is {self.learning_rates}, allowed: numbers above 0")
         self._check_names()
+        self.slow_sites()
 
     def _check_names(self) -> None:
         unknown = [name for name in self.systems if name not in SYSTEMS]
@@ -94,6 +98,10 @@ class Options:
             raise InputError(f"--plot is {self.plot}, allowed: a name that ends in .svg")
         if self.keep is not None and self.keep.exists():
             raise InputError(f"--keep is {self.keep}, which exists; allowed: a folder that does not")
+
+    def slow_sites(self) -> Mapping[str, float]:
+        """Returns by how much which sites are slowed."""
+        return parse_slow_sites(self.slow_site, endpoints(self.sites)[1:]) if self.slow_site else {}
 
     def network(self) -> Links:
         """Returns the network that these options describe.
@@ -141,6 +149,7 @@ def parse(words: Sequence[str], about: str = "") -> Options:
         "delay_ms": float,
         "sites": int,
         "workers": int,
+        "slow_site": str,
         "data": Path,
         "split": str,
         "target": float,

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from . import mnist
 from .mnist import Samples
 from .records import Recorder
+from .slow_site import slowed
 from .worker_job import JOINED, WorkerJob
 
 FRAMEWORKS: Mapping[str, str] = {"gluon": "gluon_learner", "torch": "torch_learner"}
@@ -59,7 +60,9 @@ def train(job: WorkerJob, learner: Learner, source: Iterator[Samples]) -> None:
     if recorder:
         recorder.start(*snapshot())
     for step in range(1, job.steps + 1):
-        learner.compute(next(source))
+        # The first step sets the framework up, which is not to be paid several times.
+        with slowed(job.slow_factor if step > 1 else 0.0, learner.settle):
+            learner.compute(next(source))
         learner.step()
         if step % job.every == 0:
             learner.settle()  # all workers do, or some would run ahead of the snapshots

@@ -60,6 +60,8 @@ class WorkerJob:
     """Whether its snapshots are evaluated before it goes on."""
     exchange: Exchange
     """What it trains through."""
+    slow_factor: float = 0.0
+    """Seconds that it sleeps for each second of a step's computing."""
 
     def write(self, path: Path) -> None:
         """Writes the job for a worker to read."""

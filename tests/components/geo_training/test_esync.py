@@ -55,18 +55,34 @@ class ScriptedPlane:
         self.members = Members(workers=WORKERS, name=name)
         self.index, self.size = WORKERS.index(name), len(WORKERS)
         self.others, self.probe_s, self.scopes = np.zeros(2 * self.size), 0.0, []
+        self.told, self.landed = [], True
 
     def sum(self, role, layout, values, scope=None):
         if role == PROBE:
             self.scopes.append(scope)
             return SimpleNamespace(wait=lambda: values, seconds=self.probe_s)
         assert values.shape == (layout.count,)
-        return SimpleNamespace(wait=lambda: self.others + values)
+        self.told.append(values[self.index])
+        return Told(self, values)
 
 
-def plan_of(name):
+class Told:
+    """The flight of what a worker tells; it lands when the test says so."""
+
+    def __init__(self, plane, values):
+        self._plane, self._values = plane, values
+
+    @property
+    def landed(self):
+        return self._plane.landed
+
+    def wait(self):
+        return self._plane.others + self._values
+
+
+def plan_of(name, steps=3):
     clock, plane = FakeClock(), ScriptedPlane(name)
-    plan = Planned(steps=4, cap=8.0, clock=clock)
+    plan = Planned(steps=steps, cap=8.0, clock=clock)
     plan.begin(None, plane)
     return plan, plane, clock
 
@@ -83,11 +99,11 @@ def steps_of_a_round(plan, clock, begun, seconds_a_step):
 
 
 def test_a_plan_is_made_anew_of_what_was_measured():
-    plan, plane, clock = plan_of("oslo/trainer-0")
+    plan, plane, clock = plan_of("oslo/trainer-0", steps=4)
     plane.probe_s = 2.0
     plane.others[:] = [0.0, 3.0, 6.0, 0.0, 1.0, 5.0]  # seconds a step of all three, then of their transfers
     first = steps_of_a_round(plan, clock, 0, 1.0)
-    assert first == 4
+    assert first == 9
     # Oslo's slower worker takes 3 s a step and its shortest transfer 1 s, Rome 4 * 6 + 5 s: (29 - 1) / 3.
     second = steps_of_a_round(plan, clock, first, 4.0)
     assert second - first == 9
@@ -98,6 +114,58 @@ def test_a_plan_is_made_anew_of_what_was_measured():
     # It is alone at its site: 2.5 s a step and 2 s a transfer.
     assert steps_of_a_round(plan, clock, third, 2.5) - third == 10
     assert set(plane.scopes) == {f"{OWN}oslo"}
+
+
+def rome_and_a_quick_worker():
+    """Rome tells that its steps take 4 s."""
+    plan, plane, clock = plan_of("oslo/trainer-0", steps=10)
+    plane.others[2] = 4.0
+    return plan, plane, clock
+
+
+def test_the_first_round_is_planned_while_it_goes_on_without_the_very_first_step():
+    plan, plane, clock = rome_and_a_quick_worker()
+    clock.advance(100.0)
+    assert not plan.due(1, 1)
+    assert steps_of_a_round(plan, clock, 1, 1.0) == 40
+    assert plane.told == [1.0, 1.0]
+
+
+def test_what_was_told_of_the_first_steps_is_forgotten_when_the_round_is_over():
+    plan, plane, clock = rome_and_a_quick_worker()
+    assert not any(plan.due(step, 1) for step in (1, 2, 3) if not clock.advance(2.0))
+    end = steps_of_a_round(plan, clock, 3, 1.0)
+    assert end == 20
+    assert plane.told == [2.0, (2 * 2.0 + 17 * 1.0) / 19]
+
+
+def test_who_has_not_been_told_goes_on_but_not_beyond_the_cap():
+    plan, plane, clock = rome_and_a_quick_worker()
+    plane.landed = False
+    assert not any(plan.due(step, 1) for step in range(1, 80) if not clock.advance(1.0))
+    assert plan.due(80, 1) == [0]
+
+
+def test_who_is_told_late_ends_the_round_at_once():
+    plan, plane, clock = rome_and_a_quick_worker()
+    plane.landed = False
+    assert not any(plan.due(step, 1) for step in range(1, 50) if not clock.advance(1.0))
+    plane.landed = True
+    assert plan.due(50, 1) == [0]
+
+
+def test_a_first_round_that_a_checkpoint_interrupts_is_as_long_for_all():
+    plan, plane, clock = rome_and_a_quick_worker()
+    plane.landed = False
+    assert not any(plan.due(step, 1) for step in range(1, 6) if not clock.advance(1.0))
+    state = plan.state()
+    resumed, _, later = rome_and_a_quick_worker()
+    resumed.load_state(state)
+    for each, its_clock in ((plan, clock), (resumed, later)):
+        its_clock.advance(1000.0)  # what the checkpoint, or coming back, takes is no step
+        assert not each.due(6, 1)
+        assert steps_of_a_round(each, its_clock, 6, 1.0) == 10
+    assert plane.told == [1.0, 1.0]
 
 
 def test_a_longer_transfer_is_believed_by_and_by_and_a_shorter_one_at_once():

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..processes import Process
@@ -44,6 +44,8 @@ class Setting:
     """Steps between two snapshots."""
     waits: bool
     """Whether workers wait, with their clocks stopped, for the evaluation of each snapshot."""
+    slow_sites: Mapping[str, float] = field(default_factory=dict)
+    """Whose workers sleep after each step, and how many times as long as it took."""
 
     @property
     def records(self) -> Path:
@@ -98,6 +100,7 @@ def worker_at(
         records="" if worker else str(setting.records / setting.sites[site]),
         waits=setting.waits,
         exchange=exchange,
+        slow_factor=setting.slow_sites.get(setting.sites[site], 0.0),
     ).write(path)
     return Process(
         name=name,
