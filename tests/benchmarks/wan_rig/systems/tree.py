@@ -95,12 +95,19 @@ OURS = {
     ),
     "fsa": _system("full synchronisation over the tree (HiPS)"),
     "mixed": _system("no site waits for another; Adam at the root", synchronization=_MIXED),
-    "hfa": _system("20 local steps, then the mean of the weights", synchronization="hfa(k1=20)"),
+    "hfa": _system(
+        "5 local steps, then the mean at the site; after 6 of these over all sites",
+        synchronization="hfa(k1=5, k2=6)",
+    ),
+    "hfa_20": _system("20 local steps, then the mean over all sites", synchronization="hfa(k1=20)"),
     "esync": _system("local steps by measured times", synchronization="esync(steps=20)"),
     "nbsync": _system("20 local steps, not waiting for the mean", synchronization="nbsync(steps=20)"),
     "fp16": _system("full synchronisation in FP16", compression="fp16"),
     "mpq": _system("full synchronisation, sparse where large, else FP16", compression="mpq(bound=10000)"),
-    "bisparse": _system("full synchronisation, 1 % both ways", compression="bi_sparse(ratio=0.01)"),
+    "bisparse": _system(
+        "full synchronisation, 2 % both ways in 4 bits, without momentum",
+        compression="bi_sparse(ratio=0.02, bits=4, momentum=0)",
+    ),
     "geomx": _system("GeoMX's stack: HiPS and 1 % both ways", compression="bi_sparse(ratio=0.01)"),
     "best": _system("the best of ours", **_BEST),
     "best_often": _system(
