@@ -101,8 +101,8 @@ UNIT = Unit("gradient w", 0, 3)
     ("script", "chosen", "steps_a_round", "rounds"),
     [
         (TORCH, "fsa(optimizer=adam(rate=0.05))", 1, 8),
-        (TORCH, "hfa(k1=2) + outer(rate=0.9, momentum=0.5)", 2, 4),
-        (PUSH_AND_PULL, "fsa(optimizer=adam(rate=0.05))", 1, 8),
+        pytest.param(TORCH, "hfa(k1=2) + outer(rate=0.9, momentum=0.5)", 2, 4, marks=pytest.mark.long),
+        pytest.param(PUSH_AND_PULL, "fsa(optimizer=adam(rate=0.05))", 1, 8, marks=pytest.mark.long),
     ],
 )
 def test_started_again_by_the_same_commands_it_ends_as_one_run(

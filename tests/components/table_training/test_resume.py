@@ -94,7 +94,10 @@ def test_run_again_it_ends_as_one_run_does(shards, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("code", "name", "synchronization"),
-    [(TORCH, "root_adam", "fsa(optimizer=adam(rate=0.01))"), (GLUON, "gluon", "fsa")],
+    [
+        (TORCH, "root_adam", "fsa(optimizer=adam(rate=0.01))"),
+        pytest.param(GLUON, "gluon", "fsa", marks=pytest.mark.long),
+    ],
 )
 def test_a_killed_root_is_started_again_and_it_ends_as_one_run_does(
     shards, tmp_path, monkeypatch, code, name, synchronization
