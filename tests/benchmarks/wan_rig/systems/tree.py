@@ -87,7 +87,10 @@ def _system(says: str, *, shaped: bool = True, **stack: object) -> System:
 
 _MIXED = "mixed(optimizer=adam(rate={learning_rate:g}))"
 _TWO_BITS = "quantized(bits=2) + zstd"
-_BEST = {"synchronization": "hfa(k1=5, k2=4)", "compression": "top_k(ratio=0.2, bits=2) + zstd"}
+_BEST = {
+    "synchronization": "hfa(k1=5, k2=4) + outer(rate=1.15, momentum=0)",
+    "compression": "top_k(ratio=0.3, bits=2) + zstd",
+}
 
 OURS = {
     "flat": _system(
@@ -96,8 +99,8 @@ OURS = {
     "fsa": _system("full synchronisation over the tree (HiPS)"),
     "mixed": _system("no site waits for another; Adam at the root", synchronization=_MIXED),
     "hfa": _system(
-        "5 local steps, then the mean at the site; after 6 of these over all sites",
-        synchronization="hfa(k1=5, k2=6)",
+        "10 local steps, then the mean at the site; after 3 of these over all sites",
+        synchronization="hfa(k1=10, k2=3)",
     ),
     "hfa_20": _system("20 local steps, then the mean over all sites", synchronization="hfa(k1=20)"),
     "esync": _system("local steps by measured times", synchronization="esync(steps=20)"),
