@@ -98,13 +98,14 @@ def table(result: Mapping[str, Any]) -> str:
 
 
 def plot(result: Mapping[str, Any]) -> str:
-    """Returns accuracy over wall time as SVG, one line a system."""
+    """Returns accuracy over wall time as SVG, one line a system, from the first snapshot after a step."""
     from geokfp.components._report.plots import lines
 
+    trained = {name: [p for p in row["curve"] if p["step"]] for name, row in result["systems"].items()}
     series = {
-        name: ([point["seconds"] for point in row["curve"]], [point["accuracy"] for point in row["curve"]])
-        for name, row in result["systems"].items()
-        if row["curve"]
+        name: ([point["seconds"] for point in points], [point["accuracy"] for point in points])
+        for name, points in trained.items()
+        if points
     }
     return lines(series, x_label="seconds of training", y_label="accuracy on test images", log_x=True)
 
