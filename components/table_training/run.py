@@ -88,8 +88,8 @@ def run(config: GeoTableConfig, shards: Path, outputs: Outputs) -> Result:
         topology = _topology(config, read_in)
         source = _source(config, read_in, work)
         framework = try_model(source, work, timeout_s=float(config.timeout_s))
-        kept = _kept(config, source, read_in, outputs.model)
         job = _plan(config, read_in, source, topology, work)
+        kept = _kept(config, source, read_in, outputs.model)
         _train(job if kept is None else job.keeping_in(kept.folder), framework)
         result = _write(job, framework, read_in, outputs)
     if kept is not None:
