@@ -50,8 +50,9 @@ class TorchReplica:
 
     def divide_gradient(self, divisor: float) -> None:
         """Divides the gradients where there are any."""
-        gradients = [parameter.grad for parameter in self._parameters if parameter.grad is not None]
-        torch._foreach_div_(gradients, divisor)
+        for parameter in self._parameters:
+            if parameter.grad is not None:
+                parameter.grad /= divisor
 
     def set_gradient(self, gradient: Array) -> None:
         """Replaces the gradients."""
