@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from .._files import InputError
+from .._files.user_code import copy_user_code
 from .._launch import progress
 from ..partition.partitions import Partitions, read_partitions
 from ..training.trained_gnn import TrainedGnn, load_weights, read_trained_gnn
@@ -64,9 +65,7 @@ class GnnExporter:
         """See `Exporter`."""
         source = self._trained.source
         shutil.copyfile(self._trained.weights, folder / WEIGHTS)
-        if source.user_code is not None:
-            ignored = shutil.ignore_patterns("__pycache__")
-            shutil.copytree(source.user_code, folder / USER_CODE, ignore=ignored)
+        copy_user_code(source.user_code, folder / USER_CODE)
         example = self._cases[1]
         is_users = bool(source.entry_point)
         form = plain_form(self._model, is_users=is_users, num_layers=source.num_layers, case=example)

@@ -54,11 +54,7 @@ def model_card(
         "data": {"fingerprint": trained.fingerprint},
         "files": {name: file_entry(path, agreement) for name, (path, agreement) in files.items()},
         "not_exported": dict(not_exported),
-        "verification": {
-            **checked,
-            "tolerance": config.tolerance,
-            "max_abs_difference": max(agreement.largest for _, agreement in files.values()),
-        },
+        "verification": {**checked, **verification(config, files)},
         "versions": {name: version(name) for name in _PACKAGES},
     }
 
@@ -86,6 +82,19 @@ def _inputs(trained: TrainedGnn) -> dict[str, Any]:
             "meaning": "row 0 the sources, row 1 the destinations, as rows of x; an undirected edge "
             "is given in both directions, self-loops are not added",
         },
+    }
+
+
+def verification(config: ExportConfig, files: Mapping[str, tuple[Path, Agreement]]) -> dict[str, Any]:
+    """Returns what a card says of the comparison of all files, beside what it ran on.
+
+    Args:
+        config: the options of the export.
+        files: each format's file, and how it compares.
+    """
+    return {
+        "tolerance": config.tolerance,
+        "max_abs_difference": max(agreement.largest for _, agreement in files.values()),
     }
 
 

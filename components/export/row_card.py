@@ -7,7 +7,7 @@ from typing import Any
 
 from ..table_training.trained_model import CLASSIFICATION, TrainedModel
 from .config import ExportConfig
-from .model_card import file_entry
+from .model_card import file_entry, verification
 from .verify import Agreement
 
 SYMBOL_TAKES = "data, float32: rows of x, bytes divided by 255"
@@ -57,11 +57,7 @@ def row_card(
         "data": {"fingerprint": trained.fingerprint},
         "files": entries,
         "not_exported": dict(not_exported),
-        "verification": {
-            **checked,
-            "tolerance": config.tolerance,
-            "max_abs_difference": max(agreement.largest for _, agreement in files.values()),
-        },
+        "verification": {**checked, **verification(config, files)},
         "versions": {name: version(name) for name in packages},
     }
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._files import InputError
+from .._files.user_code import copy_user_code
 from .._launch import progress
 from ..shard.shards import Shards, read_shards
 from ..table_training.rows import entering
@@ -58,9 +59,7 @@ class TableExporter:
         trained = self._trained
         for path in trained.weights:
             shutil.copyfile(path, folder / path.name)
-        if trained.source.user_code is not None:
-            ignored = shutil.ignore_patterns("__pycache__")
-            shutil.copytree(trained.source.user_code, folder / USER_CODE, ignore=ignored)
+        copy_user_code(trained.source.user_code, folder / USER_CODE)
         not_exported = {}
         if trained.framework == MXNET and tuple(self._config.formats) == FORMATS:
             not_exported["torchscript"] = _NO_TORCHSCRIPT
@@ -114,10 +113,8 @@ class TableExporter:
 
     def _compared(self, name: str, found: Outputs, wanted: Outputs) -> Agreement:
         shape = (-1, num_outputs(self._trained))
-        if name in (
-            "symbol",
-            "parameters",
-        ):  # as training wrote them: one number a row may come without its column
+        if name in ("symbol", "parameters"):
+            # As training wrote them: one number a row may come without its column.
             found = [outputs.reshape(shape) for outputs in found]
         return compare(
             FILES[name],

@@ -33,7 +33,7 @@ def carried_state(rounds: Rounds) -> State:
             entries.append(
                 {
                     "scope": scope,
-                    "unit": [unit.key, unit.offset, unit.count],
+                    "unit": unit.to_list(),
                     "sender": each.sender,
                     "covers": sorted(each.covers),
                     "weight": each.weight,

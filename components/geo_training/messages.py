@@ -278,7 +278,7 @@ def _list(value: Any) -> list[Any]:
 
 def _round_to_head(round_id: RoundId) -> list[Any]:
     unit = round_id.unit
-    return [round_id.scope, unit.key, unit.offset, unit.count, round_id.number]
+    return [round_id.scope, *unit.to_list(), round_id.number]
 
 
 def _round_from_head(value: Any) -> RoundId:

@@ -7,7 +7,8 @@ import mxnet as mx
 import numpy as np
 
 from .messages import Array
-from .plane import SMALL, Layout
+from .plane import SMALL, Layout, Plane
+from .synchronization.base import BUFFERS, WEIGHTS
 
 
 class MxnetReplica:
@@ -45,6 +46,11 @@ class MxnetReplica:
     def set_statistics(self, statistics: Array) -> None:
         """See `Replica`."""
         _spread(statistics, self._measured)
+
+    def take_first(self, plane: Plane) -> None:
+        """Takes over the first worker's weights and statistics."""
+        self.set_weights(plane.first(WEIGHTS, self.layout, self.weights()))
+        self.set_statistics(plane.first(BUFFERS, self.statistics_layout, self.statistics()))
 
     def gradients(self) -> list[Any]:
         """Returns the gradient of each array."""

@@ -22,7 +22,6 @@ from .messages import Array
 from .mxnet_replica import MxnetReplica
 from .place import Place
 from .synchronization import ServedWorker
-from .synchronization.base import BUFFERS, WEIGHTS
 from .synchronization.fsa import FullAtWorker
 
 
@@ -204,9 +203,7 @@ class GeoKfp(KVStoreBase):  # type: ignore[misc]
             learned = {key: each for key, each in self._arrays.items() if each[0].grad is not None}
             measured = [each for key, each in self._arrays.items() if learned and key not in learned]
             self._tensors = tensors = MxnetReplica(learned or self._arrays, measured)
-            tensors.set_weights(self._plane.first(WEIGHTS, tensors.layout, tensors.weights()))
-            measures = self._plane.first(BUFFERS, tensors.statistics_layout, tensors.statistics())
-            tensors.set_statistics(measures)
+            tensors.take_first(self._plane)
             self._place.begin(lambda: self._policy.begin(tensors, self._plane, self._update))
         return self._tensors
 

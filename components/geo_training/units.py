@@ -35,6 +35,15 @@ class Unit:
         """What the values are, such as `gradient`."""
         return self.key.partition(" ")[0]
 
+    @property
+    def place(self) -> str:
+        """Where the values lie, such as `gradient dense0[4096]`."""
+        return f"{self.key}[{self.offset}]"
+
+    def to_list(self) -> list[str | int]:
+        """Returns the form in which `Unit(*...)` takes it, for JSON."""
+        return [self.key, self.offset, self.count]
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class RoundId:

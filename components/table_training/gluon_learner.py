@@ -14,7 +14,6 @@ from ..geo_training.plane import Plane
 from ..geo_training.state import State
 from ..geo_training.synchronization import WorkerPolicy
 from ..geo_training.synchronization.agreed import holding_agreed
-from ..geo_training.synchronization.base import BUFFERS, WEIGHTS
 from ..ingest.graph import Array
 from .learner import Judged, Shapes, flat_outputs
 from .source import Built
@@ -37,8 +36,7 @@ class GluonLearner:
         self._built, self._policy = built, policy
         self._replica = replica = _prepared(built, sample)
         self._optimizer = _Optimizer(built, replica)
-        replica.set_weights(plane.first(WEIGHTS, replica.layout, replica.weights()))
-        replica.set_statistics(plane.first(BUFFERS, replica.statistics_layout, replica.statistics()))
+        replica.take_first(plane)
         policy.begin(replica, plane, self._optimizer.step_flat)
 
     def step(self, features: Array, labels: Array) -> float:

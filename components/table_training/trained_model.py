@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._files import ArtifactError, new_directory, read_manifest, write_manifest
+from .._files.user_code import copy_user_code
 from .source import MXNET, TORCH, ModelSource
 
 if TYPE_CHECKING:
@@ -115,9 +116,7 @@ def write_trained_model(
         for name in WEIGHT_FILES[schema["framework"]]:
             shutil.copyfile(weights / name, folder / name)
         (folder / HISTORY).write_text(json.dumps([dict(row) for row in history], indent=1) + "\n", "utf-8")
-        if source.user_code is not None:
-            ignored = shutil.ignore_patterns("__pycache__")
-            shutil.copytree(source.user_code, folder / USER_CODE, ignore=ignored)
+        copy_user_code(source.user_code, folder / USER_CODE)
         body = {
             "entry_point": source.entry_point,
             "algorithm": source.algorithm,

@@ -5,6 +5,7 @@ import os
 import sys
 import threading
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -153,14 +154,9 @@ class _Worker:
         links = {f"{self._here.name}/trainer-{self._number}": self._client.traffic}
         if self._number == 0:
             links[self._here.name] = self._client.peer_traffic()[ROOT]
-        before = {name: self._links_before.get(name, Traffic()) for name in links}
-        return {
-            name: {
-                "sent_bytes": before[name].sent_bytes + link.sent_bytes,
-                "received_bytes": before[name].received_bytes + link.received_bytes,
-            }
-            for name, link in links.items()
-        }
+        for name, link in links.items():
+            link.add(self._links_before.get(name, Traffic()))
+        return {name: asdict(link) for name, link in links.items()}
 
     def _join_checkpoints(self, name: str) -> WorkerShelf:
         # Sites of unequal speed end an epoch at very different times.

@@ -20,6 +20,7 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from .._files import ArtifactError, new_directory, read_manifest, write_manifest
+from .._files.user_code import copy_user_code
 from .models import build
 from .user_code import build_user_model
 
@@ -140,9 +141,7 @@ def write_trained_gnn(
                 {name: t.detach().contiguous().clone() for name, t in weights.items()}, folder / WEIGHTS
             )
         (folder / HISTORY).write_text(json.dumps([dict(row) for row in history], indent=1) + "\n", "utf-8")
-        if source.user_code is not None:
-            ignored = shutil.ignore_patterns("__pycache__")
-            shutil.copytree(source.user_code, folder / USER_CODE, ignore=ignored)
+        copy_user_code(source.user_code, folder / USER_CODE)
         body = {
             "architecture": source.architecture,
             "entry_point": source.entry_point,

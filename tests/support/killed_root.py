@@ -1,13 +1,11 @@
 """Models whose training kills the root of its tree in a step that the test chooses, while a mark is there."""
 
-TORCH = """
+KILL_ROOT = """
 import os
 import signal
 from pathlib import Path
 
 import psutil
-import torch
-from torch import nn
 
 
 def kill_root(mark):
@@ -16,6 +14,12 @@ def kill_root(mark):
         for process in psutil.Process(os.getppid()).children():
             if Path(f"/proc/{process.pid}/comm").read_text().strip() == "root/aggregator":
                 process.send_signal(signal.SIGKILL)
+"""
+
+TORCH = f"""
+{KILL_ROOT}
+import torch
+from torch import nn
 
 
 def build(feature_shape, num_classes, mark, at, **hyperparameters):
@@ -33,22 +37,10 @@ def build(feature_shape, num_classes, mark, at, **hyperparameters):
     return model, nn.CrossEntropyLoss(), torch.optim.Adam(model.parameters(), lr=0.01)
 """
 
-GLUON = """
-import os
-import signal
-from pathlib import Path
-
+GLUON = f"""
+{KILL_ROOT}
 import mxnet as mx
-import psutil
 from mxnet import gluon
-
-
-def kill_root(mark):
-    if Path(mark).exists():
-        Path(mark).unlink(missing_ok=True)
-        for process in psutil.Process(os.getppid()).children():
-            if Path(f"/proc/{process.pid}/comm").read_text().strip() == "root/aggregator":
-                process.send_signal(signal.SIGKILL)
 
 
 def build(feature_shape, num_classes, mark, at):

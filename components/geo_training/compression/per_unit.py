@@ -43,7 +43,7 @@ class PerUnit:
         states = {unit: state_of(compressor) for unit, (_, compressor) in self._of_units.items()}
         kept = {unit: state for unit, state in states.items() if state.arrays or state.facts}
         parts = {str(index): state for index, state in enumerate(kept.values())}
-        units = State(facts={"units": [[unit.key, unit.offset, unit.count] for unit in kept]})
+        units = State(facts={"units": [unit.to_list() for unit in kept]})
         return State.of({"own": units, **parts})
 
     def load_state(self, state: State) -> None:

@@ -5,10 +5,10 @@ With a lossy way down the workers have less of the changes than the root, until 
 
 from dataclasses import dataclass
 
-from ..errors import ProtocolError
 from ..messages import Array
 from ..state import State
 from ..units import Unit
+from .held import loaded_weights, missing_weights
 
 
 @dataclass(slots=True)
@@ -31,14 +31,9 @@ class Followed:
         Raises:
             ProtocolError: the loaded state has no such tensor.
         """
-        held = self._tensors.get(tensor)
-        if held is not None and held.is_loaded:
-            held.is_loaded = False
-            return held.weights.copy()
-        if held is None and any(each.is_loaded for each in self._tensors.values()):
-            raise ProtocolError(
-                f"the checkpoint has no weights of {tensor.key}[{tensor.offset}]: it is of another model"
-            )
+        loaded = loaded_weights(self._tensors, tensor)
+        if loaded is not None:
+            return loaded
         self._tensors[tensor] = _Tensor(weights.copy())
         return weights
 
@@ -49,13 +44,13 @@ class Followed:
             ProtocolError: the tensor has none.
         """
         if tensor not in self._tensors:
-            raise ProtocolError(f"the root has no weights of {tensor.key}[{tensor.offset}], which come first")
+            raise missing_weights(tensor)
         self._tensors[tensor].weights += change
 
     def state(self) -> State:
         """See `Stateful`."""
         units = list(self._tensors)
-        facts = {"units": [[unit.key, unit.offset, unit.count] for unit in units]}
+        facts = {"units": [unit.to_list() for unit in units]}
         arrays = {str(index): self._tensors[unit].weights.copy() for index, unit in enumerate(units)}
         return State(arrays, facts)
 

@@ -143,7 +143,7 @@ class Root:
             if self._outer is not None:
                 # How far the rule moves does not depend on where from; from zero, rate 1 is the mean itself.
                 change = np.zeros_like(mean)
-                self._outer.update(f"{tensor.key}[{tensor.offset}]", change, -mean)
+                self._outer.update(tensor.place, change, -mean)
             if self._followed is not None:
                 self._followed.add(tensor, change)
         return change

@@ -8,12 +8,12 @@ import threading
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
-from ..errors import ProtocolError
 from ..messages import Array
 from ..optimizers import Optimizer, OptimizerSpec, build
 from ..optimizers.base import FloatArray
 from ..state import State
 from ..units import Unit
+from .held import loaded_weights, missing_weights
 
 ALL = ""
 """In the place of a site's name: all of them, which get the same answers."""
@@ -52,22 +52,17 @@ class Served:
         self._tensors: dict[Unit, _Tensor] = {}
 
     def begin(self, tensor: Unit, weights: Array) -> Array:
-        """Takes over the weights that all sites have now, float32 [n], and returns a copy.
+        """Takes over the weights that all sites have now, float32 [n], and returns them.
 
         Where the state was loaded, its weights stay, and are returned the first time.
 
         Raises:
             ProtocolError: the loaded state has no such tensor.
         """
-        held = self._tensors.get(tensor)
-        if held is not None and held.is_loaded:
-            held.is_loaded = False
-            return held.weights.copy()
-        if held is None and any(each.is_loaded for each in self._tensors.values()):
-            raise ProtocolError(
-                f"the checkpoint has no weights of {tensor.key}[{tensor.offset}]: it is of another model"
-            )
-        self._tensors[tensor] = _Tensor(f"{tensor.key}[{tensor.offset}]", weights.copy(), weights.copy())
+        loaded = loaded_weights(self._tensors, tensor)
+        if loaded is not None:
+            return loaded
+        self._tensors[tensor] = _Tensor(tensor.place, weights.copy(), weights.copy())
         return weights
 
     def weights(self, tensor: Unit) -> Array:
@@ -115,7 +110,7 @@ class Served:
                 sites = list(tensor.of_sites)
                 given = {str(number): tensor.of_sites[site].copy() for number, site in enumerate(sites)}
                 own = {"weights": tensor.weights.copy(), "first": tensor.first.copy()}
-                facts = {"unit": [unit.key, unit.offset, unit.count], "sites": sites}
+                facts = {"unit": unit.to_list(), "sites": sites}
                 parts[str(index)] = State.of({"own": State(own, facts), "given": State(given)})
             return State.of(parts)
 
@@ -127,9 +122,7 @@ class Served:
         while own := (part := state.part(str(index))).part("own").arrays:
             facts, given = part.part("own").facts, part.part("given").arrays
             unit = Unit(*facts["unit"])
-            tensor = _Tensor(
-                f"{unit.key}[{unit.offset}]", own["weights"].copy(), own["first"].copy(), is_loaded=True
-            )
+            tensor = _Tensor(unit.place, own["weights"].copy(), own["first"].copy(), is_loaded=True)
             for number, site in enumerate(facts["sites"]):
                 tensor.give(self._optimizer, site, given[str(number)].copy())
             self._tensors[unit] = tensor
@@ -143,5 +136,5 @@ class Served:
 
     def _of(self, tensor: Unit) -> _Tensor:
         if tensor not in self._tensors:
-            raise ProtocolError(f"the root has no weights of {tensor.key}[{tensor.offset}], which come first")
+            raise missing_weights(tensor)
         return self._tensors[tensor]

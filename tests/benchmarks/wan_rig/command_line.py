@@ -5,7 +5,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
@@ -37,10 +37,8 @@ def main(words: Sequence[str], about: str = "") -> int:
     except InputError as error:
         print(f"wan.py: {error}", file=sys.stderr)
         return 2
-    with _work_folder(options.keep) as folder:
-        environment = {**os.environ, **PYTHON_ENVIRONMENT}
-        with idle_judge(options.data, folder, environment) as judge:
-            outcomes = compare(options, network, judge, folder)
+    with _work_folder(options.keep) as folder, _judge(options, folder) as judge:
+        outcomes = compare(options, network, judge, folder)
     return tell(options, outcomes)
 
 
@@ -93,10 +91,9 @@ class _Bench:
 
     def train_by_itself(self, learning_rate: float, number: int) -> Measured:
         """Trains once with a judge of its own, as others train beside it."""
-        environment = {**os.environ, **PYTHON_ENVIRONMENT}
         folder = self._folder / f"{learning_rate:g}-{number}-judge"
         folder.mkdir(parents=True)
-        with idle_judge(self._options.data, folder, environment) as judge:
+        with _judge(self._options, folder) as judge:
             return self._train(learning_rate, number, judge)
 
     def train(self, learning_rate: float, number: int) -> Measured:
@@ -132,6 +129,10 @@ class _Bench:
             file=sys.stderr,
         )
         return measured
+
+
+def _judge(options: Options, folder: Path) -> AbstractContextManager[Judge]:
+    return idle_judge(options.data, folder, {**os.environ, **PYTHON_ENVIRONMENT})
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from geokfp.components._launch import ProcessFailed
 from geokfp.components.geo_training.config import GeoTrainingConfig
 from geokfp.components.geo_training.run import Outputs, run
 from geokfp.components.training.trained_gnn import read_trained_gnn
+from support.killed_root import KILL_ROOT
 from support.real_graphs import communities, partitioned
 
 # DGL leaves files open while it writes parts.
@@ -18,12 +19,8 @@ pytestmark = [
 ]
 ATTEMPTS = "geokfp.components.geo_training.attempts"
 
-KILLS_IN_EPOCH_3 = """
-import os
-import signal
-from pathlib import Path
-
-import psutil
+KILLS_IN_EPOCH_3 = f"""
+{KILL_ROOT}
 from geokfp.components.training.models import build as built_in
 
 
@@ -32,11 +29,8 @@ def build(num_features, num_classes, mark):
 
     def count(module, _inputs):
         steps.extend([1] if module.training else [])
-        if len(steps) == 8 and Path(mark).exists():  # of 3 steps an epoch
-            Path(mark).unlink(missing_ok=True)
-            for process in psutil.Process(os.getppid()).children():
-                if Path(f"/proc/{process.pid}/comm").read_text().strip() == "root/aggregator":
-                    process.send_signal(signal.SIGKILL)
+        if len(steps) == 8:  # of 3 steps an epoch
+            kill_root(mark)
 
     model.register_forward_pre_hook(count)
     return model
