@@ -1,8 +1,8 @@
 """One node of the tree: takes contributions, merges each round, and hands it on or ends it.
 
-The same class serves a site and the root: which of the two it is in a round, the round's route says. One
-thread a connection reads, decodes and, when it brings the last contribution, merges; sockets block, waits
-have deadlines. Knows nothing of frameworks.
+The same class serves a site and the root: which of the two it is in a round, the round's route says. The
+thread that brings the last contribution merges; waits have deadlines. Knows nothing of connections
+(`children`) or frameworks.
 """
 
 import threading
@@ -11,25 +11,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from .carried import Value, carried_state, load_carried
+from .children import Children, Door
 from .client import Client, Pending, Result, Terms
 from .compression import Compressor, decode
-from .errors import DeadlineError, GeoError, LinkError, PeerError, ProtocolError, RefusedError
-from .messages import (
-    JOINED,
-    NOTHING,
-    Answer,
-    Array,
-    Join,
-    Leave,
-    Message,
-    Missing,
-    Pull,
-    Push,
-    Refusal,
-    TrafficQuery,
-    TrafficReport,
-    Welcome,
-)
+from .errors import DeadlineError, GeoError, ProtocolError, RefusedError
+from .messages import NOTHING, Answer, Array, Message, Missing, Pull, Push, Refusal
 from .node_checkpoints import Keeper
 from .reductions import REDUCTIONS
 from .rounds import Contribution, Finished, Overdue, Repeated, Rounds
@@ -37,11 +23,10 @@ from .route import Router
 from .state import State
 from .synchronization import NodePolicy
 from .synchronization.base import CHECKPOINT, POSITION, WEIGHTS
-from .transport.base import Connection, Listener, Traffic
+from .transport.base import Listener, Traffic
 from .units import SITE, TREE, RoundId, Unit
 
 _TICK_S = 0.5
-_JOIN_TIMEOUT_S = 10.0
 _FARTHER = 1.5
 """A node waits this much longer than the nodes below it, which know better whom they miss."""
 
@@ -86,7 +71,8 @@ class Aggregator:
         uplinks: Mapping[str, Client],
     ) -> None:
         self._settings = settings
-        self._listener = listener
+        door = Door(name=settings.name, run=settings.run, children=settings.children)
+        self._children = Children(door, listener, self)
         self._router = router
         self._policy = policy
         self._down = down
@@ -94,8 +80,6 @@ class Aggregator:
         self._clock: Callable[[], float] = time.monotonic
         self._rounds = Rounds(policy.rule)
         self._lock = threading.Lock()
-        self._connections: dict[str, Connection] = {}
-        self._traffic: dict[str, Traffic] = {}
         self._left: set[str] = set()
         self._begun: set[str] = set()
         self._keeper: Keeper | None = None
@@ -116,16 +100,16 @@ class Aggregator:
             GeoError: a round waited too long or a parent was lost; all children have been told why.
         """
         self._keeper = keeper
-        accepting = threading.Thread(target=self._accept, name=f"{self._settings.name} accepts", daemon=True)
-        accepting.start()
+        self._children.begin()
         try:
             while not self._ended.wait(_TICK_S):
                 self.tick(self._clock())
         finally:
             self._ended.set()
-            self._listener.close()
-            accepting.join(2 * _TICK_S + 1.0)
-            self._part()
+            self._children.end()
+            reason = "" if self._error is None else str(self._error)
+            for uplink in self._uplinks.values():
+                uplink.close(reason)
         if self._error is not None:
             raise self._error
 
@@ -135,7 +119,7 @@ class Aggregator:
             events = list(self._rounds.tick(now))
         for event in events:
             if isinstance(event, Overdue):
-                self._fail(DeadlineError(self._describe(event)))
+                self.failed(DeadlineError(self._describe(event)))
                 return
             self._finish(event)
         for uplink in self._uplinks.values():
@@ -143,75 +127,35 @@ class Aggregator:
 
     def traffic(self) -> dict[str, Traffic]:
         """Returns the bytes of each link of this node so far, by the node at the other end."""
-        with self._lock:
-            links = dict(self._traffic)
-        return links | {peer: uplink.traffic for peer, uplink in self._uplinks.items()}
+        return self._children.traffic() | {peer: uplink.traffic for peer, uplink in self._uplinks.items()}
 
-    def attend(self, connection: Connection) -> None:
-        """Serves one connection until it ends; called in a thread of its own."""
-        peer = ""
-        try:
-            peer = self._admit(connection)
-            while self._take(peer, connection, connection.receive()):
-                pass
-        except PeerError as error:
-            _send(connection, Refusal(str(error)))
-        except LinkError:
-            pass  # the peer may come back; if it does not, its rounds become overdue and say whom they miss
-        finally:
-            with self._lock:
-                if self._connections.get(peer) is connection:
-                    del self._connections[peer]
-            connection.close()
-
-    def _accept(self) -> None:
-        while not self._ended.is_set():
-            try:
-                connection = self._listener.accept(_TICK_S)
-            except LinkError as error:
-                if not self._ended.is_set():  # else it was closed because the work is done
-                    self._fail(error)
-                return
-            if connection is not None:
-                threading.Thread(target=self.attend, args=(connection,), daemon=True).start()
-
-    def _admit(self, connection: Connection) -> str:
-        join = connection.receive(_JOIN_TIMEOUT_S)
-        if not isinstance(join, Join):
-            raise ProtocolError(f"first message is {type(join).__name__}, Join is needed")
-        if join.run != self._settings.run:
-            raise ProtocolError(f"{join.sender} is of another run")
-        if join.sender not in self._settings.children:
-            raise ProtocolError(f"{join.sender} is no child of {self._settings.name} in the topology")
-        with self._lock:
-            traffic = self._traffic.setdefault(join.sender, Traffic())
-            traffic.add(connection.traffic)
-            connection.traffic, connection.limits = traffic, JOINED
-            earlier = self._connections.get(join.sender)
-            self._connections[join.sender] = connection
-        if earlier is not None:
-            earlier.close()
-        connection.send(Welcome(self._settings.name))
-        return join.sender
-
-    def _take(self, peer: str, connection: Connection, message: Message) -> bool:
+    def take(self, peer: str, message: Message) -> bool:
+        """See `Parent`."""
         match message:
             case Push():
                 self._on_push(peer, message)
             case Pull(round=round_id):
                 self._on_pull(peer, round_id)
-            case TrafficQuery():
-                links = sorted(self.traffic().items())
-                connection.send(TrafficReport(tuple((p, t.sent_bytes, t.received_bytes) for p, t in links)))
-            case Leave():
-                self._on_leave(peer)
-                return False
             case Refusal(reason=reason):  # the child gives up, and every round needs it
-                self._fail(RefusedError(f"{peer}: {reason}"))
+                self.failed(RefusedError(f"{peer}: {reason}"))
                 return False
             case _:
                 raise ProtocolError(f"{peer} sends {type(message).__name__}, which a node does not take")
         return True
+
+    def left(self, peer: str) -> None:
+        """See `Parent`."""
+        with self._lock:
+            self._left.add(peer)
+            if self._left >= self._settings.children:
+                self._ended.set()
+
+    def failed(self, error: GeoError) -> None:
+        """See `Parent`: gives all up."""
+        with self._lock:
+            self._error = self._error or error
+        self._children.refuse(str(error))
+        self._ended.set()
 
     def _on_push(self, peer: str, push: Push) -> None:
         if push.sender != peer:
@@ -228,7 +172,7 @@ class Aggregator:
             frozenset(push.covers),
             push.weight,
             push.wait_s,
-            Value(push.reduction, values),
+            Value(push.reduction, values, push.priority),
             idle=values is None,
         )
         self._check_begun(peer, push.round)
@@ -239,7 +183,7 @@ class Aggregator:
         if isinstance(event, Finished):
             self._finish(event)
         elif isinstance(event, Repeated) and event.result is not None:
-            self._answer(peer, event.result)
+            self._children.send(peer, event.result, push.priority)
 
     def _check_begun(self, peer: str, round_id: RoundId) -> None:
         if not self._settings.children_begin:
@@ -254,18 +198,13 @@ class Aggregator:
         with self._lock:
             event = self._rounds.ask(round_id, peer)
         if event is None:
-            self._answer(peer, Missing(round_id))
+            self._children.send(peer, Missing(round_id))
         elif isinstance(event, Repeated) and event.result is not None:
-            self._answer(peer, event.result)
-
-    def _on_leave(self, peer: str) -> None:
-        with self._lock:
-            self._left.add(peer)
-            if self._left >= self._settings.children:
-                self._ended.set()
+            self._children.send(peer, event.result, event.result.priority)
 
     def _finish(self, finished: Finished) -> None:
         round_id, name = finished.round, self._settings.name
+        priority = min(contribution.value.priority for contribution in finished.contributions)
         try:
             reduction, total = _merge(finished)
             next_hop = self._router.route(round_id, name).next_hop(name)
@@ -275,20 +214,21 @@ class Aggregator:
                     weight=finished.weight,
                     wait_s=_FARTHER * finished.wait_s,
                     covers=finished.covers,
+                    priority=priority,
                 )
                 self._uplinks[next_hop].push(round_id, total, terms, self._on_result)
                 return
             if total is not None:
                 total = self._policy.settle(round_id, REDUCTIONS[reduction], total, finished.weight)
         except GeoError as error:
-            self._fail(error)
+            self.failed(error)
             return
-        self._settle(round_id, Result(total, finished.weight))
+        self._settle(round_id, Result(total, finished.weight, priority))
 
     def _on_result(self, pending: Pending) -> None:
         if pending.result is None:
             assert pending.error is not None
-            self._fail(pending.error)
+            self.failed(pending.error)
         else:
             self._settle(pending.push.round, pending.result)
 
@@ -298,13 +238,13 @@ class Aggregator:
                 self._keep(int(result.values[0]))
             payload = NOTHING if result.values is None else self._down.encode(_own(round_id), result.values)
         except GeoError as error:
-            self._fail(error)
+            self.failed(error)
             return
-        answer = Answer(round_id, result.weight, payload)
+        answer = Answer(round_id, result.weight, payload, result.priority)
         with self._lock:
             peers = self._rounds.settle(round_id, answer)
         for peer in peers:
-            self._answer(peer, answer)
+            self._children.send(peer, answer, answer.priority)
 
     def _keep(self, number: int) -> None:
         """Keeps the state; all workers wait for the answer, so that nothing else is under way."""
@@ -313,15 +253,8 @@ class Aggregator:
                 own = carried_state(self._rounds)
             self._keeper.write(number, own)
 
-    def _answer(self, peer: str, message: Message) -> None:
-        with self._lock:
-            connection = self._connections.get(peer)
-        if connection is not None:  # else it asks again when it is back
-            _send(connection, message)
-
     def _describe(self, overdue: Overdue) -> str:
-        with self._lock:
-            here = set(self._connections)
+        here = self._children.present()
         missing = [
             worker
             if any(f"{worker}/".startswith(f"{peer}/") for peer in here)
@@ -330,23 +263,6 @@ class Aggregator:
         ]
         name = self._settings.name
         return f"{name} waited {overdue.waited_s:.0f} s in {overdue.round} for {', '.join(missing)}"
-
-    def _fail(self, error: GeoError) -> None:
-        with self._lock:
-            self._error = self._error or error
-            connections = list(self._connections.values())
-        for connection in connections:
-            _send(connection, Refusal(str(error)))
-        self._ended.set()
-
-    def _part(self) -> None:
-        with self._lock:
-            connections = list(self._connections.values())
-        for connection in connections:
-            connection.close()
-        reason = "" if self._error is None else str(self._error)
-        for uplink in self._uplinks.values():
-            uplink.close(reason)
 
 
 def _merge(finished: Finished) -> tuple[str, Array | None]:
@@ -365,10 +281,3 @@ def _own(round_id: RoundId) -> Unit:
     if round_id.scope in (TREE, SITE):
         return round_id.unit
     return replace(round_id.unit, key=f"{round_id.unit.key} ({round_id.scope})")
-
-
-def _send(connection: Connection, message: Message) -> None:
-    try:
-        connection.send(message)
-    except LinkError:
-        connection.close()  # its reader ends; the peer asks again when it is back

@@ -16,10 +16,12 @@ class Value:
     Attributes:
         reduction: name of the rule that merges.
         values: None when it brings none.
+        priority: how urgent its round is.
     """
 
     reduction: str
     values: Array | None
+    priority: int = 0
 
 
 def carried_state(rounds: Rounds) -> State:
@@ -39,6 +41,7 @@ def carried_state(rounds: Rounds) -> State:
                     "weight": each.weight,
                     "wait_s": each.wait_s,
                     "reduction": each.value.reduction,
+                    "priority": each.value.priority,
                 }
             )
     return State(arrays, {"carried": entries} if entries else {})
@@ -53,7 +56,7 @@ def load_carried(rounds: Rounds, state: State) -> None:
             frozenset(entry["covers"]),
             entry["weight"],
             entry["wait_s"],
-            Value(entry["reduction"], values),
+            Value(entry["reduction"], values, entry["priority"]),
             idle=values is None,
         )
         rounds.carry(entry["scope"], Unit(*entry["unit"]), contribution)

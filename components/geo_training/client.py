@@ -1,8 +1,8 @@
 """The end of a link that dials: push, pull, wait, retry. Used by workers, and by an aggregator to its parent.
 
 A push asks for the round's result too (one round trip). What is lost on the way is asked for again by `Pull`,
-which the parent answers with the result or with `Missing`; only then the values travel a second time. A
-connection that ends is made anew within `reconnect_s`. Knows nothing of sites or frameworks.
+which the parent answers with the result or with `Missing`; only then the values travel a second time. Knows
+nothing of connections (`link`), sites or frameworks.
 """
 
 import threading
@@ -11,20 +11,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from .compression import Compressor, decode
-from .errors import (
-    DeadlineError,
-    GeoError,
-    LinkClosedError,
-    LinkError,
-    PeerError,
-    ProtocolError,
-    RefusedError,
-)
+from .errors import DeadlineError, GeoError, ProtocolError, RefusedError
+from .link import Ends, Link
 from .messages import (
     NOTHING,
     Answer,
     Array,
-    Join,
     Leave,
     Message,
     Missing,
@@ -33,14 +25,12 @@ from .messages import (
     Refusal,
     TrafficQuery,
     TrafficReport,
-    Welcome,
 )
 from .transport.base import Connection, Traffic
+from .transport.outbox import BEFORE_ALL, LAST
 from .units import RoundId, Unit
 
-_LEAVE_S = 10.0
 _PATIENCE = 2.0
-_BACKOFF_S = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -85,6 +75,9 @@ class Terms:
     covers: tuple[str, ...] = ()
     """The workers merged in the values; empty for the client's own name."""
 
+    priority: int = 0
+    """How urgent the round is on all links, up and down; smaller ones first."""
+
 
 @dataclass(frozen=True, slots=True)
 class Result:
@@ -93,10 +86,12 @@ class Result:
     Attributes:
         values: None when nobody brought any; may be read-only and shared.
         weight: the samples behind it.
+        priority: how urgent it is to hand on.
     """
 
     values: Array | None
     weight: float
+    priority: int = 0
 
 
 @dataclass(slots=True, eq=False)
@@ -137,7 +132,6 @@ class Client:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._settings = settings
-        self._dial = dial
         self._compressor = compressor
         self._clock = clock
         self._changed = threading.Condition()
@@ -145,17 +139,17 @@ class Client:
         self._numbers: dict[tuple[str, Unit], int] = {}
         self._report: TrafficReport | None = None
         self._error: GeoError | None = None
-        self._closing = threading.Event()
-        self._traffic = Traffic()
-        self._connection = self._join()
-        self._reader = threading.Thread(target=self._read, name=f"{settings.name} reads", daemon=True)
-        self._reader.start()
+        self._closing = False
+        ends = Ends(
+            name=settings.name, peer=settings.peer, run=settings.run, reconnect_s=settings.reconnect_s
+        )
+        self._link = Link(ends, dial, clock)
+        self._link.read(self)
 
     @property
     def traffic(self) -> Traffic:
         """Bytes of this link so far, as this end counts them."""
-        with self._changed:
-            return Traffic(self._traffic.sent_bytes, self._traffic.received_bytes)
+        return self._link.traffic
 
     def next_round(self, scope: str, unit: Unit) -> RoundId:
         """Returns the next round of a unit; workers that make the same calls get the same rounds."""
@@ -195,13 +189,14 @@ class Client:
             wait_s=self._settings.round_timeout_s if terms.wait_s is None else terms.wait_s,
             covers=terms.covers or (self._settings.name,),
             payload=payload,
+            priority=terms.priority,
         )
         now = self._clock()
         pending = Pending(push, now, now, then)
         with self._changed:
             self._raise_error()
             self._pending[round_id] = pending
-        self._send(push)
+        self._link.send(push, push.priority)
         return pending
 
     def wait(self, pending: Pending) -> Result:
@@ -238,7 +233,7 @@ class Client:
     def pull(self, pending: Pending) -> None:
         """Asks again for the result of a push."""
         pending.asked = self._clock()
-        self._send(Pull(pending.push.round))
+        self._link.send(Pull(pending.push.round), pending.push.priority)
 
     def check(self) -> None:
         """Asks again, or gives up, where a result takes too long; called from time to time."""
@@ -264,7 +259,7 @@ class Client:
         with self._changed:
             self._raise_error()
             self._report = None
-        self._send(TrafficQuery())
+        self._link.send(TrafficQuery())
         with self._changed:
             self._changed.wait_for(lambda: self._report is not None or self._error is not None, timeout_s)
             self._raise_error()
@@ -280,95 +275,41 @@ class Client:
         Args:
             reason: why we give up, for the peer; empty when we have done our part.
         """
-        if not self._closing.is_set():
-            self._closing.set()
-            self._send(Refusal(reason) if reason else Leave(self._settings.name))
-            self._reader.join(_LEAVE_S)
-        self._connection.close()
-        self._reader.join(_LEAVE_S)
-
-    def _send(self, message: Message) -> None:
-        connection = self._connection
-        try:
-            connection.send(message)
-        except LinkError:
-            # The reader sees the end of the connection too; it makes a new one and asks again for what is
-            # pending.
-            connection.close()
+        if self._closing:
+            self._link.close()
+            return
+        self._closing = True
+        if reason:
+            self._link.part(Refusal(reason), BEFORE_ALL)
+        else:
+            self._link.part(Leave(self._settings.name), LAST)
 
     def _raise_error(self) -> None:
         if self._error is not None:
             raise self._error
 
-    def _join(self) -> Connection:
-        settings, deadline, attempt = self._settings, self._clock() + self._settings.reconnect_s, 0
-        while True:
-            try:
-                return self._join_once()
-            except LinkError as error:
-                if self._clock() >= deadline or self._closing.is_set():
-                    raise LinkClosedError(
-                        f"{settings.peer}: not reached within {settings.reconnect_s:.0f} s ({error})"
-                    ) from error
-            self._closing.wait(_BACKOFF_S[min(attempt, len(_BACKOFF_S) - 1)])
-            attempt += 1
-
-    def _join_once(self) -> Connection:
-        connection = self._dial()
-        self._traffic.add(connection.traffic)
-        connection.traffic = self._traffic
-        try:
-            connection.send(Join(self._settings.name, self._settings.run))
-            reply = connection.receive(self._settings.reconnect_s)
-            if isinstance(reply, Refusal):
-                raise RefusedError(f"{self._settings.peer}: {reply.reason}")
-            if not isinstance(reply, Welcome):
-                raise ProtocolError(f"{self._settings.peer} greets with {type(reply).__name__}")
-        except GeoError:
-            connection.close()
-            raise
-        return connection
-
-    def _read(self) -> None:
-        while True:
-            try:
-                self._take(self._connection.receive())
-            except LinkError:
-                if not self._rejoin():
-                    return
-            except PeerError as error:
-                self._give_up(error)
-                return
-
-    def _rejoin(self) -> bool:
-        self._connection.close()
-        if self._closing.is_set():
-            return False
-        try:
-            self._connection = self._join()
-        except GeoError as error:
-            self._give_up(error)
-            return False
+    def rejoined(self) -> None:
+        """See `Listening`: asks again for what is pending."""
         with self._changed:
             waiting = list(self._pending.values())
         for pending in waiting:
             self.pull(pending)
-        return True
 
-    def _take(self, message: Message) -> None:
+    def take(self, message: Message) -> None:
+        """See `Listening`."""
         match message:
             case Answer(round=round_id):
                 with self._changed:
                     pending = self._pending.pop(round_id, None)
                 if pending is not None:  # else a second answer to a second question
                     values = decode(round_id.unit, message.payload)
-                    pending.result = Result(values, message.weight)
+                    pending.result = Result(values, message.weight, message.priority)
                     self._finish(pending)
             case Missing(round=round_id):
                 with self._changed:
                     pending = self._pending.get(round_id)
                 if pending is not None:
-                    self._send(pending.push)
+                    self._link.send(pending.push, pending.push.priority)
             case TrafficReport():
                 with self._changed:
                     self._report = message
@@ -388,13 +329,17 @@ class Client:
         if pending.then is not None:
             pending.then(pending)
 
-    def _give_up(self, error: GeoError) -> None:
+    def lost(self, error: GeoError) -> None:
+        """See `Listening`: all that waits ends by the error."""
         with self._changed:
             self._error = self._error or error
             given_up = list(self._pending.values())
             self._pending.clear()
             self._changed.notify_all()
-        self._connection.close()
         for pending in given_up:
             pending.error = error
             self._finish(pending)
+
+    def _give_up(self, error: GeoError) -> None:
+        self._link.drop()
+        self.lost(error)

@@ -1,4 +1,4 @@
-"""The messages between nodes and their bytes, version 1. Never pickle. Knows nothing of sockets or rounds.
+"""The messages between nodes and their bytes, version 2. Never pickle. Knows nothing of sockets or rounds.
 
 A frame::
 
@@ -22,7 +22,7 @@ from .errors import FrameError
 from .units import RoundId, Unit
 
 MAGIC = b"GKFP"
-VERSION = 1
+VERSION = 2
 MAX_NAME_CHARACTERS = 256
 MAX_BUFFERS = 16
 
@@ -99,6 +99,7 @@ class Push:
         wait_s: seconds that the round may wait for the others, from when this came.
         covers: the workers whose contributions are merged in it.
         payload: the values.
+        priority: how urgent the round is, on every link up and down; 0 is the most.
     """
 
     sender: str
@@ -108,6 +109,7 @@ class Push:
     wait_s: float
     covers: tuple[str, ...]
     payload: Payload
+    priority: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +134,13 @@ class Answer:
         round: the round.
         weight: samples behind the result.
         payload: the result's values.
+        priority: that of the pushes.
     """
 
     round: RoundId
     weight: float
     payload: Payload
+    priority: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,7 +313,7 @@ def _payload_from_head(value: Any, body: Array) -> Payload:
 
 
 def _push_from_head(fields: list[Any], body: Array) -> Push:
-    sender, round_id, reduction, weight, wait_s, covers, payload = _fields(fields, 7)
+    sender, round_id, reduction, weight, wait_s, covers, payload, priority = _fields(fields, 8)
     return Push(
         sender=_text(sender),
         round=_round_from_head(round_id),
@@ -318,18 +322,20 @@ def _push_from_head(fields: list[Any], body: Array) -> Push:
         wait_s=_number(wait_s),
         covers=tuple(_text(name) for name in _list(covers)),
         payload=_payload_from_head(payload, body),
+        priority=_natural(priority),
     )
 
 
 def _push_to_head(push: Push) -> list[Any]:
     round_id, payload = _round_to_head(push.round), _payload_to_head(push.payload)
     numbers = [float(push.weight), float(push.wait_s)]
-    return [push.sender, round_id, push.reduction, *numbers, list(push.covers), payload]
+    return [push.sender, round_id, push.reduction, *numbers, list(push.covers), payload, push.priority]
 
 
 def _answer_from_head(fields: list[Any], body: Array) -> Answer:
-    round_id, weight, payload = _fields(fields, 3)
-    return Answer(_round_from_head(round_id), _number(weight), _payload_from_head(payload, body))
+    round_id, weight, payload, priority = _fields(fields, 4)
+    values = _payload_from_head(payload, body)
+    return Answer(_round_from_head(round_id), _number(weight), values, _natural(priority))
 
 
 def _report_from_head(fields: list[Any]) -> TrafficReport:
@@ -348,7 +354,7 @@ _TYPES: tuple[_Type, ...] = (
     (Missing, lambda m: [_round_to_head(m.round)], lambda f, _: Missing(_round_from_head(_fields(f, 1)[0]))),
     (
         Answer,
-        lambda m: [_round_to_head(m.round), float(m.weight), _payload_to_head(m.payload)],
+        lambda m: [_round_to_head(m.round), float(m.weight), _payload_to_head(m.payload), m.priority],
         _answer_from_head,
     ),
     (Leave, lambda m: [m.sender], lambda f, _: Leave(_text(_fields(f, 1)[0]))),

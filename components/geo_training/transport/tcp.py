@@ -13,6 +13,8 @@ from .base import Address, Traffic
 _POLL_S = 0.5
 _FRAME_TIMEOUT_S = 60.0
 _MAX_PIECES = 64
+_UNSENT_BYTES = 1 << 15
+"""Bytes that wait in the system for the link: what is there already, nothing more urgent passes."""
 
 
 class TcpConnection:
@@ -26,6 +28,7 @@ class TcpConnection:
         self._send_lock = threading.Lock()
         sock.settimeout(None)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _UNSENT_BYTES)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _timeval(_POLL_S))
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _timeval(_POLL_S))

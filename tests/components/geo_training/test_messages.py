@@ -11,6 +11,7 @@ from geokfp.components.geo_training.messages import (
     BEFORE_JOIN,
     JOINED,
     NOTHING,
+    VERSION,
     Answer,
     Join,
     Leave,
@@ -45,10 +46,20 @@ payloads = st.builds(
 messages = st.one_of(
     st.builds(Join, names, names),
     st.builds(Welcome, names),
-    st.builds(Push, names, rounds, names, weights, weights, st.lists(names, max_size=3).map(tuple), payloads),
+    st.builds(
+        Push,
+        names,
+        rounds,
+        names,
+        weights,
+        weights,
+        st.lists(names, max_size=3).map(tuple),
+        payloads,
+        naturals,
+    ),
     st.builds(Pull, rounds),
     st.builds(Missing, rounds),
-    st.builds(Answer, rounds, weights, payloads),
+    st.builds(Answer, rounds, weights, payloads, naturals),
     st.builds(Leave, names),
     st.builds(Refusal, names),
     st.just(TrafficQuery()),
@@ -116,7 +127,7 @@ def test_a_number_of_ten_floats_costs_forty_bytes_and_a_small_head():
     ("changes", "reason"),
     [
         ({"magic": b"HTTP"}, "starts with"),
-        ({"version": 2}, "version 2"),
+        ({"version": 1}, "version 1"),
         ({"code": 99}, "type 99"),
         ({"head_bytes": 1 << 21}, "too large"),
         ({"body_bytes": 1 << 50}, "too large"),
@@ -132,7 +143,8 @@ def test_a_number_of_ten_floats_costs_forty_bytes_and_a_small_head():
 def test_a_bad_frame_is_refused_with_its_reason(changes, reason):
     head = changes.pop("head", msgpack.packb(["site-0", "run"]))
     fields = {
-        "magic": b"GKFP", "version": 1, "code": 1, "num_buffers": 0, "head_bytes": len(head), "body_bytes": 0,
+        "magic": b"GKFP", "version": VERSION, "code": 1,
+            "num_buffers": 0, "head_bytes": len(head), "body_bytes": 0,
         **changes,
     }  # fmt: skip
     frame = struct.pack("<4sBBHIQ", *fields.values()) + head

@@ -10,7 +10,7 @@ from geokfp.components._launch import free_ports
 from geokfp.components.geo_training.client import Terms
 from geokfp.components.geo_training.compression import compression
 from geokfp.components.geo_training.errors import DeadlineError, LinkError, RefusedError
-from geokfp.components.geo_training.messages import Answer, Push, encode
+from geokfp.components.geo_training.messages import VERSION, Answer, Push, encode
 from geokfp.components.geo_training.transport.base import Address
 from geokfp.components.geo_training.transport.tcp import TcpTransport
 from geokfp.components.geo_training.units import SITE, TREE, RoundId, Unit
@@ -147,6 +147,28 @@ def test_lost_repeated_and_cut_messages_change_no_result(fault, kind):
         assert [float(result.values[0]) for result in per_worker] == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
 
 
+def test_a_rounds_priority_is_kept_on_every_link_up_and_down():
+    shape, transport = topology(2, 2), MemoryTransport()
+    seen = []
+    transport.faults.add(
+        "none", lambda m: isinstance(m, Push | Answer) and bool(seen.append((type(m), m.priority)))
+    )
+
+    def work(name):
+        client = whole.client(name)
+        round_id = client.next_round(TREE, UNIT)
+        terms = Terms(reduction="sum", priority=7 if name == shape.workers[0] else 9)
+        result = client.wait(client.push(round_id, np.ones(3, np.float32), terms))
+        client.close()
+        return result.priority
+
+    with tree(shape, transport) as whole:
+        assert set(at_once(work, shape.workers).values()) == {7}
+    assert sorted(seen, key=str) == sorted(
+        [(Push, 7)] * 2 + [(Push, 9)] * 4 + [(Answer, 7)] * 6, key=str
+    )  # four workers and two sites push
+
+
 def test_results_do_not_depend_on_the_order_of_arrival():
     shape, transport = topology(2, 2), MemoryTransport()
     values = {name: np.float32(10.0 ** (3 * i)) / 7 for i, name in enumerate(shape.workers)}
@@ -261,7 +283,7 @@ def test_hostile_bytes_at_a_listening_port_end_that_connection_only():
         client = whole.client("site-0/trainer-0")
         for noise in (
             b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
-            struct.pack("<4sBBHIQ", b"GKFP", 1, 3, 1, 99, 1 << 40),
+            struct.pack("<4sBBHIQ", b"GKFP", VERSION, 3, 1, 99, 1 << 40),
         ):
             with socket.create_connection(("127.0.0.1", ports[1]), 5.0) as hostile:
                 hostile.sendall(noise)
