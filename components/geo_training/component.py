@@ -36,6 +36,7 @@ def geo_train_gnn(
     topology: dict[str, Any] = {},
     synchronization: str = "fsa",
     compression: str = "none",
+    transmission: str = "fifo",
     checkpoint_folder: str = "",
     checkpoint_every: int = 1,
     compare_alone: bool = True,
@@ -84,6 +85,8 @@ def geo_train_gnn(
             "hfa(k1=20) + outer(momentum=0.9)" 20 steps between two means; a technique, then rules.
         compression: How gradients and changes of weights travel between sites, both ways - "none" is dense
             FP32, "top_k(ratio=0.015, bits=2) + zstd" about 1 % of it; a technique, then rules.
+        transmission: In which pieces and in what order values travel - "fifo" is as they come,
+            "p3(slice_ms=50)" small slices, those of the first layers first; a technique, then rules.
         checkpoint_folder: Folder where the state after an epoch is kept, to go on from if the training is
             ended; on a volume that outlives the step's pod. Empty is beside the model.
         checkpoint_every: Epochs between two checkpoints; 0 keeps none.
@@ -121,6 +124,7 @@ def geo_train_gnn(
             topology=topology,
             synchronization=synchronization,
             compression=compression,
+            transmission=transmission,
             checkpoint_folder=checkpoint_folder,
             checkpoint_every=checkpoint_every,
             compare_alone=compare_alone,

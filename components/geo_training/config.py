@@ -7,6 +7,7 @@ from typing import Any
 from .._files import InputError
 from ..training.config import LearningConfig, TrainingConfig
 from .compression import compression
+from .scheduling import transmission
 from .synchronization import synchronization
 from .topology import check
 
@@ -30,6 +31,9 @@ class GeoTrainingConfig(LearningConfig):
     """How gradients and changes of weights travel between sites, both ways: a technique with its options,
     then rules, such as `none` (dense FP32), `fp16` or `top_k(ratio=0.015, bits=2) + zstd`; README.md lists
     them."""
+    transmission: str = "fifo"
+    """In which pieces and in what order values travel: a technique with its options, then rules, such as
+    `fifo` (as they come) or `p3(slice_ms=50)` (small slices, first layers first); README.md lists them."""
     checkpoint_folder: str = ""
     """Folder where the state after an epoch is kept, to go on from if the training is ended; on a volume
     that outlives the step's pod. Empty: beside the model."""
@@ -49,6 +53,7 @@ class GeoTrainingConfig(LearningConfig):
                 "but the epochs of a GNN are equal ones, allowed: fsa, mixed, hfa, nbsync"
             )
         compression(self.compression)
+        transmission(self.transmission)
         check(self.topology)
         if "://" in self.checkpoint_folder:
             raise InputError(

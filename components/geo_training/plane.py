@@ -4,7 +4,7 @@ Knows nothing of frameworks, nor of when anything is exchanged.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -27,11 +27,13 @@ class Piece:
         name: of the tensor.
         start: its first value in the flat vector.
         count: number of its values.
+        place: of the tensor among all, as the forward pass needs them; None for small ones.
     """
 
     name: str
     start: int
     count: int
+    place: int | None = None
 
 
 @dataclass(frozen=True)
@@ -52,13 +54,13 @@ class Layout:
             sizes: name and number of values of each.
         """
         pieces: list[Piece] = []
-        for name, count in sizes:
+        for place, (name, count) in enumerate(sizes):
             start = pieces[-1].start + pieces[-1].count if pieces else 0
             last = pieces[-1] if pieces else None
             if last is not None and max(count, last.count) < SMALL:
                 pieces[-1] = Piece(last.name, last.start, last.count + count)
             else:
-                pieces.append(Piece(name, start, count))
+                pieces.append(Piece(name, start, count, None if count < SMALL else place))
         return cls(tuple(pieces))
 
     @property
@@ -222,15 +224,13 @@ class Plane:
     def _begin(
         self, role: str, layout: Layout, values: Array | None, terms: Terms, scope: str | None
     ) -> Flight:
-        terms = Terms(
-            reduction=terms.reduction, weight=terms.weight, wait_s=self.members.wait_s, covers=terms.covers
-        )
         pending = []
         for piece, unit in self._units(role, layout):
             start = piece.start - layout.start + unit.offset
             brought = None if values is None else values[start : start + unit.count]
             number = self.client.next_round(scope or self.members.scope, unit)
-            pending.append(self.client.push(number, brought, terms))
+            urgent = replace(terms, wait_s=self.members.wait_s, priority=self._slices.priority(piece.place))
+            pending.append(self.client.push(number, brought, urgent))
         return Flight(self.client, pending)
 
     def _units(self, role: str, layout: Layout) -> list[tuple[Piece, Unit]]:

@@ -119,6 +119,7 @@ def _plan(config: GeoTrainingConfig, parts: Partitions, start: TrainedGnn | None
             topology=topology,
             synchronization=config.synchronization,
             compression=config.compression,
+            transmission=config.transmission,
             round_timeout_s=float(config.round_timeout_s),
         ),
     )
@@ -128,7 +129,8 @@ def _train(job: GeoJob, parts: Partitions) -> None:
     progress(
         f"{len(parts.sites)} sites, {len(job.tree.topology.workers)} trainers, "
         f"joined by {len(parts.sites) + 1} aggregators "
-        f"({job.config.synchronization}, compression {job.config.compression})"
+        f"({job.config.synchronization}, compression {job.config.compression}, "
+        f"transmission {job.config.transmission})"
     )
     run_attempts(job.tree, lambda tree: _processes(replace(job, tree=tree), parts), job.work / "logs")
 

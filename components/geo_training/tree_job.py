@@ -12,7 +12,7 @@ from typing import Any
 from .._files import ArtifactError, InputError, new_file
 from .._files.checkpoints import digest
 from .compression import compression
-from .scheduling import InOrder, Slices
+from .scheduling import Slices, transmission
 from .synchronization import synchronization
 from .topology import ROOT, Topology, read
 
@@ -22,6 +22,7 @@ KEYS = (
     "topology",
     "synchronization",
     "compression",
+    "transmission",
     "round_timeout_s",
     "checkpoint_folder",
     "checkpoint_every",
@@ -34,7 +35,8 @@ class TreeJob:
     """What every process of a tree is given.
 
     Raises:
-        InputError: a synchronisation or compression that is not allowed, or not with so many workers.
+        InputError: a synchronisation, compression or transmission that is not allowed, or not with so many
+            workers.
     """
 
     run_id: str
@@ -47,6 +49,8 @@ class TreeJob:
     """How the sites keep in step."""
     compression: str = "none"
     """How values travel between sites."""
+    transmission: str = "fifo"
+    """In which pieces and in what order they do."""
     round_timeout_s: float = 300.0
     """Seconds that a round waits for its last worker."""
     checkpoint_folder: str = ""
@@ -62,6 +66,7 @@ class TreeJob:
         chosen = synchronization(self.synchronization)
         chosen.check_workers(len(self.topology.workers))
         compression(self.compression)
+        transmission(self.transmission)
         every = f"checkpoint_every is {self.checkpoint_every!r}, allowed"
         if self.checkpoint_every < 0 or (self.checkpoint_every and not self.checkpoint_folder):
             raise InputError(f"{every}: 1 or more with a checkpoint_folder, else 0")
@@ -74,12 +79,13 @@ class TreeJob:
     @property
     def slices(self) -> Slices:
         """How large tensors are cut, the same on each worker."""
-        return InOrder(compression(self.compression).slice_bytes)
+        return transmission(self.transmission).slices(compression(self.compression).slice_bytes)
 
     @property
     def digest(self) -> str:
         """What tells trees apart that must not go on from each other's checkpoints."""
-        options = {key: getattr(self, key) for key in ("workers", "synchronization", "compression")}
+        chosen = ("workers", "synchronization", "compression", "transmission")
+        options = {key: getattr(self, key) for key in chosen}
         return digest(options, None, {})
 
     def member(self, name: str) -> str:

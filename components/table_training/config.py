@@ -6,6 +6,7 @@ from typing import Any
 
 from .._files import InputError
 from ..geo_training.compression import compression
+from ..geo_training.scheduling import transmission
 from ..geo_training.synchronization import synchronization
 from ..geo_training.topology import check
 from ..ingest.config import MAX_SEED
@@ -49,6 +50,9 @@ class GeoTableConfig:
     compression: str = "none"
     """How values travel between sites, both ways, such as `none` (dense FP32) or `fp16`; the README.md of
     geo_training lists them."""
+    transmission: str = "fifo"
+    """In which pieces and in what order values travel, such as `fifo` (as they come) or `p3` (first layers
+    first); the README.md of geo_training lists them."""
     checkpoint_folder: str = ""
     """Folder where the state after an epoch is kept, to go on from if the training is ended; on a volume
     that outlives the step's pod. Empty: beside the model."""
@@ -76,6 +80,7 @@ class GeoTableConfig:
         _check("launcher", self.launcher, self.launcher in LAUNCHERS, " or ".join(LAUNCHERS))
         synchronization(self.synchronization)
         compression(self.compression)
+        transmission(self.transmission)
         check(self.topology)
 
     @property

@@ -148,6 +148,7 @@ def _plan(
             topology=topology,
             synchronization=config.synchronization,
             compression=config.compression,
+            transmission=config.transmission,
             round_timeout_s=float(config.round_timeout_s),
         ),
     )
@@ -162,7 +163,7 @@ def _train(job: TableJob, framework: str) -> None:
     progress(
         f"{len(tree.topology.sites)} sites, {len(tree.topology.workers)} workers of {framework}, joined by "
         f"{len(tree.topology.sites) + 1} aggregators ({config.synchronization}, compression "
-        f"{config.compression})"
+        f"{config.compression}, transmission {config.transmission})"
     )
     run_attempts(tree, lambda tree: _processes(replace(job, tree=tree), framework), job.work / "logs")
 

@@ -48,6 +48,7 @@ def make_cross_site_table(*, retries: int = 1, timeout_s: int = 24 * HOUR_S) -> 
         topology: dict[str, Any] = {},  # noqa: B006
         synchronization: str = "fsa",
         compression: str = "none",
+        transmission: str = "fifo",
         checkpoint_folder: str = "",
         checkpoint_every: int = 1,
         export_formats: list[str] = ["torchscript", "onnx"],  # noqa: B006
@@ -83,6 +84,7 @@ def make_cross_site_table(*, retries: int = 1, timeout_s: int = 24 * HOUR_S) -> 
             topology: Addresses of root and sites; what is missing is a free port of the machine.
             synchronization: How the sites keep in step, such as fsa (all in every step) or hfa(k1=20).
             compression: How values travel between sites, such as none, fp16 or top_k(ratio=0.01).
+            transmission: In what pieces and order they do: fifo, or p3 (first layers first).
             checkpoint_folder: Folder, on a volume that stays, to go on from if training is ended.
             checkpoint_every: Epochs between two checkpoints; 0 keeps none.
             export_formats: Among torchscript, onnx; the default is all that the model's framework has.
@@ -124,6 +126,7 @@ def make_cross_site_table(*, retries: int = 1, timeout_s: int = 24 * HOUR_S) -> 
                 topology=topology,
                 synchronization=synchronization,
                 compression=compression,
+                transmission=transmission,
                 checkpoint_folder=checkpoint_folder,
                 checkpoint_every=checkpoint_every,
                 seed=seed,

@@ -54,6 +54,7 @@ def make_warm_start_cross_site(*, retries: int = 1, timeout_s: int = 24 * HOUR_S
         topology: dict[str, Any] = {},  # noqa: B006
         synchronization: str = "fsa",
         compression: str = "none",
+        transmission: str = "fifo",
         checkpoint_folder: str = "",
         checkpoint_every: int = 1,
         compare_alone: bool = True,
@@ -98,6 +99,7 @@ def make_warm_start_cross_site(*, retries: int = 1, timeout_s: int = 24 * HOUR_S
             topology: Addresses of root and sites; what is missing is a free port of the machine.
             synchronization: How the sites keep in step, such as fsa (all in every step) or hfa(k1=20).
             compression: How values travel between sites, such as none, fp16 or top_k(ratio=0.01).
+            transmission: In what pieces and order they do: fifo, or p3 (first layers first).
             checkpoint_folder: Folder, on a volume that stays, to go on from if training is ended.
             checkpoint_every: Epochs between two checkpoints across sites; 0 keeps none.
             compare_alone: Also train each site alone, to show what the others add.
@@ -179,6 +181,7 @@ def make_warm_start_cross_site(*, retries: int = 1, timeout_s: int = 24 * HOUR_S
                 topology=topology,
                 synchronization=synchronization,
                 compression=compression,
+                transmission=transmission,
                 checkpoint_folder=checkpoint_folder,
                 checkpoint_every=checkpoint_every,
                 compare_alone=compare_alone,

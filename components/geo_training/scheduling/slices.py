@@ -19,6 +19,13 @@ class Slices(Protocol):
             itemsize: bytes of a value.
         """
 
+    def priority(self, place: int | None) -> int:
+        """Returns how urgent a tensor is on every link; 0 is the most.
+
+        Args:
+            place: of the tensor in the order of the forward pass, from 0; None for small ones together.
+        """
+
 
 @dataclass(frozen=True, slots=True)
 class InOrder:
@@ -30,3 +37,16 @@ class InOrder:
         """See `Slices`."""
         step = max(1, self.slice_bytes // itemsize)
         return [Unit(key, start, min(step, count - start)) for start in range(0, max(count, 1), step)]
+
+    def priority(self, place: int | None) -> int:  # noqa: ARG002
+        """See `Slices`; all alike."""
+        return 0
+
+
+@dataclass(frozen=True, slots=True)
+class ByLayer(InOrder):
+    """The same slices, those of the first layers first, and before them the small tensors of all layers."""
+
+    def priority(self, place: int | None) -> int:
+        """See `Slices`."""
+        return 0 if place is None else place + 1

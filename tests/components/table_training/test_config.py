@@ -21,6 +21,7 @@ from geokfp.components.table_training.hyperparameters import HYPERPARAMETERS
         ({"algorithm": "mlp", "seed": -1}, "seed -1: must be 0 to"),
         ({"algorithm": "mlp", "synchronization": "sometimes"}, "synchronization"),
         ({"algorithm": "mlp", "compression": "zip"}, "compression"),
+        ({"algorithm": "mlp", "transmission": "mail"}, "transmission"),
         ({"algorithm": "mlp", "topology": {"roots": 1}}, "topology has"),
         ({"algorithm": "mlp", "hyperparameters": {"depth": 3}}, "hyperparameters has 'depth'; allowed"),
         ({"algorithm": "mlp", "hyperparameters": {"dropout": 1}}, "dropout is 1; allowed"),
