@@ -34,21 +34,21 @@ for connection in both:
 WORKER = """
 import pathlib, socket, sys, time
 from wan_rig.records import Recorder
-address, folder, gain, waits, size = sys.argv[1:]
+address, folder, gain, size = sys.argv[1:]
 for _ in range(1000):
     try:
         link = socket.create_connection((address, 7000), 10)
         break
     except ConnectionRefusedError:
         time.sleep(0.01)
-recorder = Recorder(pathlib.Path(folder), waits=waits == "True")
+recorder = Recorder(pathlib.Path(folder))
 link.recv(1)
-recorder.start([0.0], 0)
+recorder.start(lambda: ([0.0], 0))
 for step in range(5, 45, 5):
     if int(size):
         link.sendall(bytes(int(size)))
         link.recv(1)
-    recorder.save(step, [step * float(gain)], step // 5 * int(size))
+    recorder.save(step, lambda: ([step * float(gain)], step // 5 * int(size)))
 """
 
 
@@ -66,7 +66,7 @@ def toy(gain: float, size: int = 500_000, script: str = WORKER, **others) -> Sys
                 endpoint=site,
                 command=(
                     *(sys.executable, "-c", script, address, str(setting.records / site)),
-                    *(str(gain), str(setting.waits), str(size)),
+                    *(str(gain), str(size)),
                 ),
                 environment=PYTHON_ENVIRONMENT,
                 finishes=True,
@@ -126,7 +126,7 @@ def test_systems_are_compared(tmp_path, capsys):
         assert all(isinstance(row[key], int | float) or name == CONTROL for key in NUMBERS)
     slow, fast = result["systems"]["mxnet"], result["systems"]["mxnet_p3"]
     assert (slow["steps_to_target"], fast["steps_to_target"]) == (35, 10)
-    assert fast["wan_bytes_counted_by_engine"] == 2 * 2 * 500_000
+    assert fast["wan_bytes_counted_by_engine"] == pytest.approx(2 * 2 * 500_000, rel=0.01)
     assert fast["wan_bytes"] == pytest.approx(2_000_000, rel=0.02)
     assert result["systems"][CONTROL]["seconds_to_target"] is None
     assert result["systems"][CONTROL]["final_accuracy"] == pytest.approx(0.4)

@@ -4,7 +4,7 @@ import os
 
 import numpy as np
 import pytest
-from benchmarks.wan_rig import comparison, curve, results
+from benchmarks.wan_rig import comparison, curve, results, watch
 from benchmarks.wan_rig.cores import Cores
 from benchmarks.wan_rig.counters import Crossed
 from benchmarks.wan_rig.curve import Point
@@ -17,9 +17,9 @@ from benchmarks.wan_rig.trial import Measured
 def test_the_clock_stands_still_while_a_snapshot_is_saved(tmp_path):
     moments = iter([100.0, 100.0, 103.0, 110.0, 112.0, 120.0, 120.5])
     recorder = Recorder(tmp_path / "site-0", clock=lambda: next(moments))
-    recorder.start(np.zeros(3))  # saving takes 3 s
-    recorder.save(5, np.ones(3), engine_bytes=7)  # and 2 s
-    recorder.save(10, np.ones(3))
+    recorder.start(lambda: (np.zeros(3), None))  # taking and saving it takes 3 s
+    recorder.save(5, lambda: (np.ones(3), 7))  # and 2 s
+    recorder.save(10, lambda: (np.ones(3), None))
     follower = Follower(tmp_path / "site-0")
     rows = follower.new_rows()
     assert [(row.step, row.seconds, row.moment) for row in rows] == [(0, 0, 100), (5, 7, 110), (10, 15, 120)]
@@ -29,7 +29,7 @@ def test_the_clock_stands_still_while_a_snapshot_is_saved(tmp_path):
 
 
 def test_a_row_that_is_half_written_is_read_when_it_is_whole(tmp_path):
-    Recorder(tmp_path).start(np.zeros(1))
+    Recorder(tmp_path).start(lambda: (np.zeros(1), None))
     follower = Follower(tmp_path)
     assert len(follower.new_rows()) == 1
     whole = (tmp_path / "rows.jsonl").read_text()
@@ -255,3 +255,14 @@ def test_the_share_of_busy_cores_is_told_by_the_kernels_ticks(tmp_path):
     assert cores.busy() == 0
     stat.write_text("cpu  130 0 60 850 60 0 0 0 9 9\ncpu0 1 2 3\n")
     assert cores.busy() == pytest.approx(0.4)
+
+
+def test_snapshots_are_judged_in_bursts_with_pauses_between():
+    bursts = watch.Bursts()
+    assert bursts.released(now=100.0, judged=0, taken=2) == 0
+    assert bursts.released(now=104.9, judged=0, taken=8) == 0
+    assert bursts.released(now=105.0, judged=0, taken=8) == 8
+    assert bursts.released(now=109.0, judged=7, taken=20) == 8  # it lasts until these are judged
+    assert bursts.released(now=111.0, judged=8, taken=20) == 8
+    assert bursts.released(now=115.9, judged=8, taken=30) == 8
+    assert bursts.released(now=116.0, judged=8, taken=30) == 30

@@ -127,7 +127,6 @@ def setting_in(folder: Path, **others) -> Setting:
         "seed": 0,
         "steps": 20,
         "every": 5,
-        "waits": False,
         **others,
     }
     return Setting(folder=folder, **values)

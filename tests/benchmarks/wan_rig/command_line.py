@@ -117,7 +117,6 @@ class _Bench:
             seed=number,
             steps=max(options.max_steps, CONTROL_STEPS if self._name == CONTROL else 0),
             every=options.every,
-            waits=not self._system.shaped,
             slow_sites=options.slow_sites(),
         )
         limits = Limits(target=options.target, seconds=options.max_seconds, to_the_end=options.to_the_end)

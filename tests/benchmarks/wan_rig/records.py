@@ -9,10 +9,9 @@ The first worker of each site writes, and the trial reads while it writes::
         000005.npy
       site-1/
 
-Seconds count from the barrier after the initial weights are with all workers, without the time that writing
-snapshots takes. Over shaped links nobody waits for an evaluation, so that no transfer goes on while the clock
-stands still. Over links without limits, where no transfer lasts, a worker waits for `000005.judged` with its
-clock stopped: else the evaluation would take processors from the training, or fall behind it.
+Seconds count from the barrier after the initial weights are with all workers, without the time that taking
+and writing snapshots takes. Nobody waits for an evaluation, so that no transfer goes on while the clock
+stands still.
 """
 
 import json
@@ -20,14 +19,15 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 ROWS = "rows.jsonl"
-EVALUATION_S = 120.0
-"""Seconds that a worker waits for an evaluation."""
-POLL_S = 0.005
+
+Snapshot: TypeAlias = Callable[[], tuple[Any, int | None]]
+"""Gives the weights, a float32 vector, and the bytes that the system counted so far on the site's wide-area
+links, None where it counts none."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,37 +53,30 @@ class Recorder:
 
     Args:
         folder: the site's folder; it is made.
-        waits: whether each snapshot is evaluated before the training goes on.
         clock: seconds on the monotonic clock.
     """
 
-    def __init__(
-        self, folder: Path, *, waits: bool = False, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, folder: Path, clock: Callable[[], float] = time.monotonic) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
-        self._waits = waits
         self._clock = clock
         self._began = 0.0
         self._saving_s = 0.0
 
-    def start(self, weights: Any, engine_bytes: int | None = None) -> None:
+    def start(self, snapshot: Snapshot) -> None:
         """Starts the clock, and saves the initial weights as step 0. Called right after the barrier."""
         self._began = self._clock()
-        self.save(0, weights, engine_bytes)
+        self.save(0, snapshot)
 
-    def save(self, step: int, weights: Any, engine_bytes: int | None = None) -> None:
+    def save(self, step: int, snapshot: Snapshot) -> None:
         """Saves a snapshot; the training clock stands still meanwhile.
 
         Args:
             step: batches so far.
-            weights: float32 vector.
-            engine_bytes: what the system counted so far on the site's wide-area links.
-
-        Raises:
-            TimeoutError: nobody evaluated the snapshot.
+            snapshot: takes it.
         """
         moment = self._clock()
+        weights, engine_bytes = snapshot()
         row = Row(
             site=self._folder.name,
             step=step,
@@ -95,21 +88,7 @@ class Recorder:
         np.save(self._folder / row.file, np.asarray(weights, np.float32))
         with (self._folder / ROWS).open("a", encoding="utf-8") as rows:
             rows.write(json.dumps(asdict(row)) + "\n")
-        if self._waits:
-            self._await(judged_mark(self._folder / row.file))
         self._saving_s += self._clock() - moment
-
-    def _await(self, mark: Path) -> None:
-        deadline = time.monotonic() + EVALUATION_S
-        while not mark.exists():
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"{mark.name} was not there {EVALUATION_S:g} s after the snapshot")
-            time.sleep(POLL_S)
-
-
-def judged_mark(weights: Path) -> Path:
-    """Returns the file whose existence says that a snapshot is evaluated."""
-    return weights.with_suffix(".judged")
 
 
 class Follower:

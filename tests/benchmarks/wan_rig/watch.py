@@ -8,7 +8,7 @@ from .errors import TrialFailed
 from .judge import Judge
 from .network import Network
 from .processes import Processes
-from .records import Follower, Row, judged_mark
+from .records import Follower, Row
 from .systems import Setting, System
 
 POLL_S = 0.01
@@ -16,6 +16,8 @@ START_S = 300.0
 """Seconds until every site has its first snapshot: imports, and the initial weights over slow links."""
 JUDGING_S = 120.0
 """Seconds that judging one snapshot may take when the training is over."""
+BURSTS_EVERY_S = 5.0
+"""Seconds of training between two bursts of judging; the first come before any."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,6 +30,34 @@ class Limits:
     """Of training, after which it is stopped."""
     to_the_end: bool = False
     """Whether it goes on after the target, to the last step or second."""
+
+
+class Bursts:
+    """Lets snapshots be judged in bursts, so that the seconds between belong to the training alone.
+
+    Even a process that gets only the time which nobody wants takes caches and memory from the others: a
+    training that is there before the first burst is not touched by any.
+    """
+
+    def __init__(self) -> None:
+        self._until = 0
+        self._pause_over: float | None = None
+
+    def released(self, now: float, judged: int, taken: int) -> int:
+        """Returns how many snapshots may be judged, from the first one on.
+
+        Args:
+            now: moment.
+            judged: how many have been.
+            taken: how many there are.
+        """
+        if judged < self._until:
+            return self._until
+        if self._pause_over is None:
+            self._pause_over = now + BURSTS_EVERY_S
+        if now >= self._pause_over:
+            self._until, self._pause_over = taken, None
+        return self._until
 
 
 class Watch:
@@ -46,6 +76,7 @@ class Watch:
         self._sites = system.recording(setting.sites)
         self._followers = {site: Follower(setting.records / site) for site in self._sites}
         self._judge = judge
+        self._bursts = Bursts()
         self._submitted = False
         self._points: list[Point] = []
         self._accuracies: list[float] = []
@@ -106,13 +137,19 @@ class Watch:
                 known, deadline = len(self._accuracies), time.monotonic() + JUDGING_S
             if time.monotonic() > deadline:
                 raise TrialFailed(f"a snapshot was not judged within {JUDGING_S:g} s")
-            self._turn()
+            self._judge_next()
             time.sleep(POLL_S)
 
     def _turn(self) -> None:
-        """Reads new records, and keeps the judge busy with one snapshot at a time."""
+        """Reads new records, and lets the judge work where it may."""
         for follower in self._followers.values():
             self.rows += follower.new_rows()
+        judged, taken = len(self._accuracies), len(self.rows)
+        if self._all_started() and judged < self._bursts.released(time.monotonic(), judged, taken):
+            self._judge_next()
+
+    def _judge_next(self) -> None:
+        """Keeps the judge busy with one snapshot at a time."""
         if len(self._accuracies) == len(self.rows):
             return
         row = self.rows[len(self._accuracies)]
@@ -123,7 +160,6 @@ class Watch:
         elif (accuracy := self._judge.accuracy(path)) is not None:
             self._submitted = False
             self._accuracies.append(accuracy)
-            judged_mark(path).touch()
             judged = zip(self.rows, self._accuracies, strict=False)
             self._points = curve(judged, len(self._sites), self._system.judged)
 

@@ -51,14 +51,14 @@ def main(path: Path) -> None:
 
 def train(job: WorkerJob, learner: Learner, source: Iterator[Samples]) -> None:
     """Trains from now on, and leaves records."""
-    recorder = Recorder(Path(job.records), waits=job.waits) if job.records else None
+    recorder = Recorder(Path(job.records)) if job.records else None
 
     def snapshot() -> tuple[Any, int | None]:
         weights, count = learner.snapshot()
         return weights, count if job.exchange.counts else None
 
     if recorder:
-        recorder.start(*snapshot())
+        recorder.start(snapshot)
     for step in range(1, job.steps + 1):
         # The first step sets the framework up, which is not to be paid several times.
         with slowed(job.slow_factor if step > 1 else 0.0, learner.settle):
@@ -67,7 +67,7 @@ def train(job: WorkerJob, learner: Learner, source: Iterator[Samples]) -> None:
         if step % job.every == 0:
             learner.settle()  # all workers do, or some would run ahead of the snapshots
             if recorder:
-                recorder.save(step, *snapshot())
+                recorder.save(step, snapshot)
 
 
 def batches(job: WorkerJob) -> Iterator[Samples]:

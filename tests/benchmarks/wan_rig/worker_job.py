@@ -56,8 +56,6 @@ class WorkerJob:
     """Steps between two snapshots."""
     records: str
     """Folder of the site's records; empty for a worker that leaves none."""
-    waits: bool
-    """Whether its snapshots are evaluated before it goes on."""
     exchange: Exchange
     """What it trains through."""
     slow_factor: float = 0.0

@@ -42,8 +42,6 @@ class Setting:
     """Batches after which workers end by themselves."""
     every: int
     """Steps between two snapshots."""
-    waits: bool
-    """Whether workers wait, with their clocks stopped, for the evaluation of each snapshot."""
     slow_sites: Mapping[str, float] = field(default_factory=dict)
     """Whose workers sleep after each step, and how many times as long as it took."""
 
@@ -98,7 +96,6 @@ def worker_at(
         steps=setting.steps,
         every=setting.every,
         records="" if worker else str(setting.records / setting.sites[site]),
-        waits=setting.waits,
         exchange=exchange,
         slow_factor=setting.slow_sites.get(setting.sites[site], 0.0),
     ).write(path)
