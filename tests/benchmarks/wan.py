@@ -20,7 +20,7 @@ The clock runs from the barrier after the initial weights are with all workers (
 to the first snapshot with the target accuracy at every site. Every 5 steps the first worker of each site
 saves its weights, while its clock stands still; they are evaluated in bursts, the first after 5 s, by a
 process that gets only the processor time which no other process wants. So no system waits for an evaluation,
-and none gains by one.
+and none gains by one. What sets a framework up is outside the clock too: one batch of empty images.
 
 Bytes are the payload that the interfaces counted, all directions together; a system's own count must agree
 within 2 %. The exit status is 1 when it does not, or when a training failed, and 2 when an option is wrong.

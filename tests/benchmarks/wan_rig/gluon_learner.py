@@ -17,6 +17,8 @@ from . import cnn, gluon_cnn
 from .mnist import Samples
 from .worker_job import JOINED, WorkerJob
 
+_LOSS = mx.gluon.loss.SoftmaxCrossEntropyLoss()
+
 
 @contextmanager
 def join(job: WorkerJob) -> Iterator["GluonLearner"]:
@@ -28,6 +30,7 @@ def join(job: WorkerJob) -> Iterator["GluonLearner"]:
     if exchange.compression:
         _separate(store)
     net = gluon_cnn.build(cnn.initial_weights(job.seed))
+    _compute(net, Samples.blank(job.batch))  # sets the framework up, outside the clock
     trainer = mx.gluon.Trainer(
         net.collect_params(),
         "adam",
@@ -43,6 +46,13 @@ def join(job: WorkerJob) -> Iterator["GluonLearner"]:
     if store is not None:
         (getattr(store, "barrier", None) or store._barrier)()
     yield GluonLearner(net, trainer, store)
+
+
+def _compute(net: Any, batch: Samples) -> None:
+    """Computes the gradients of one batch; they take the place of any before."""
+    with mx.autograd.record():
+        loss = _LOSS(net(mx.nd.array(batch.images)), mx.nd.array(batch.labels))
+    loss.backward()
 
 
 def _separate(store: Any) -> None:
@@ -66,13 +76,10 @@ class GluonLearner:
 
     def __init__(self, net: Any, trainer: Any, store: Any) -> None:
         self._net, self._trainer, self._store = net, trainer, store
-        self._loss = mx.gluon.loss.SoftmaxCrossEntropyLoss()
 
     def compute(self, batch: Samples) -> None:
         """See `worker.Learner`."""
-        with mx.autograd.record():
-            loss = self._loss(self._net(mx.nd.array(batch.images)), mx.nd.array(batch.labels))
-        loss.backward()
+        _compute(self._net, batch)
 
     def step(self) -> None:
         """See `worker.Learner`."""

@@ -36,6 +36,11 @@ class Samples:
         return Samples(self.images[indices], self.labels[indices])
 
     @classmethod
+    def blank(cls, number: int) -> "Samples":
+        """Returns empty images, on which a framework can set itself up."""
+        return cls(np.zeros((number, 1, 28, 28), np.float32), np.zeros(number, np.float32))
+
+    @classmethod
     def joined(cls, parts: Sequence["Samples"]) -> "Samples":
         """Returns all samples of the parts, in their order."""
         images, labels = zip(*((part.images, part.labels) for part in parts), strict=True)

@@ -22,9 +22,18 @@ from .worker_job import DDP, JOINED, TREE, WorkerJob
 @contextmanager
 def join(job: WorkerJob) -> Iterator["TorchLearner"]:
     """Yields the learner of a job, as `worker.FRAMEWORKS` says."""
-    learner = _LEARNERS[job.exchange.name](job, torch_cnn.build(cnn.initial_weights(job.seed)))
+    net = torch_cnn.build(cnn.initial_weights(job.seed))
+    _compute(net, Samples.blank(job.batch))  # sets the framework up, outside the clock
+    learner = _LEARNERS[job.exchange.name](job, net)
     yield learner
     learner.finish()
+
+
+def _compute(net: nn.Module, batch: Samples) -> None:
+    """Computes the gradients of one batch; they take the place of any before."""
+    net.zero_grad()
+    found = net(torch.from_numpy(batch.images))
+    nn.functional.cross_entropy(found, torch.from_numpy(batch.labels).long()).backward()
 
 
 class TorchLearner:
@@ -42,9 +51,7 @@ class TorchLearner:
 
     def compute(self, batch: Samples) -> None:
         """See `worker.Learner`."""
-        self._optimizer.zero_grad()
-        found = self._net(torch.from_numpy(batch.images))
-        nn.functional.cross_entropy(found, torch.from_numpy(batch.labels).long()).backward()
+        _compute(self._net, batch)
         self._num_images = len(batch.labels)
 
     def step(self) -> None:

@@ -88,7 +88,7 @@ def _system(says: str, *, shaped: bool = True, **stack: object) -> System:
 _MIXED = "mixed(optimizer=adam(rate={learning_rate:g}))"
 _TWO_BITS = "quantized(bits=2) + zstd"
 _BEST = {
-    "synchronization": "hfa(k1=5, k2=4) + outer(rate=1.15, momentum=0)",
+    "synchronization": "hfa(k1=10, k2=2) + outer(rate=1.3, momentum=0)",
     "compression": "top_k(ratio=0.3, bits=2) + zstd",
 }
 
