@@ -70,9 +70,9 @@ def lines(
         if log_y:
             axes.set_yscale("log")
         if len(series) > 1:
-            _legend(axes)
+            add_legend(axes)
 
-    return _svg(draw, 3.2)
+    return to_svg(draw, 3.2)
 
 
 def bars(names: Sequence[str], values: Sequence[float], *, y_label: str, x_label: str = "") -> str:
@@ -94,9 +94,9 @@ def grouped_bars(
         axes.grid(False, axis="x")
         axes.set(xlabel=x_label, ylabel=y_label)
         if len(groups) > 1:
-            _legend(axes)
+            add_legend(axes)
 
-    return _svg(draw, 3.2)
+    return to_svg(draw, 3.2)
 
 
 def histogram(values: Any, *, x_label: str, y_label: str = "count", log: bool = False) -> str:
@@ -118,7 +118,7 @@ def histogram(values: Any, *, x_label: str, y_label: str = "count", log: bool = 
                 axis.set_minor_formatter(NullFormatter())
         axes.set(xlabel=x_label, ylabel=y_label)
 
-    return _svg(draw, 3.0)
+    return to_svg(draw, 3.0)
 
 
 def confusion_matrix(matrix: Any, names: Sequence[str]) -> str:
@@ -142,7 +142,7 @@ def heat_map(matrix: Any, rows: Sequence[str], columns: Sequence[str], *, x_labe
         axes.grid(False)
         axes.set(xlabel=x_label, ylabel=y_label)
 
-    return _svg(draw, min(9.0, 1.4 + 0.34 * len(rows)))
+    return to_svg(draw, min(9.0, 1.4 + 0.34 * len(rows)))
 
 
 def _tick_names(axes: Any, axis: str, names: Sequence[str]) -> None:
@@ -153,11 +153,13 @@ def _tick_names(axes: Any, axis: str, names: Sequence[str]) -> None:
     getattr(axes, f"set_{axis}ticks")(ticks, shown, **({"rotation": 35, "ha": "right"} if turned else {}))
 
 
-def _legend(axes: Any) -> None:
+def add_legend(axes: Any) -> None:
+    """Adds the names of what was drawn, beside it."""
     axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0)
 
 
-def _svg(draw: Callable[[Any], None], height: float) -> str:
+def to_svg(draw: Callable[[Any], None], height: float) -> str:
+    """Returns what `draw` draws on axes as an `<svg>` element, eight inches wide and `height` high."""
     with matplotlib.rc_context(_SETTINGS), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r"Glyph .* missing from font")
         figure = Figure(figsize=(8, height), layout="constrained")

@@ -16,6 +16,7 @@ from .client import Client, Pending, Result, Terms
 from .compression import Compressor, decode
 from .errors import DeadlineError, GeoError, ProtocolError, RefusedError
 from .messages import NOTHING, Answer, Array, Message, Missing, Pull, Push, Refusal
+from .metrics import UNOBSERVED, Observer
 from .node_checkpoints import Keeper
 from .reductions import REDUCTIONS
 from .rounds import Contribution, Finished, Overdue, Repeated, Rounds
@@ -44,6 +45,9 @@ class AggregatorSettings:
     children: frozenset[str]
     """Nodes that may join; when all have left the node is done."""
 
+    observer: Observer = UNOBSERVED
+    """Is told what comes and goes."""
+
     children_begin: bool = False
     """Whether nothing counts of a child that does not begin: the node goes on from a checkpoint, and workers
     that have gone on meanwhile would be at another place."""
@@ -71,7 +75,9 @@ class Aggregator:
         uplinks: Mapping[str, Client],
     ) -> None:
         self._settings = settings
-        door = Door(name=settings.name, run=settings.run, children=settings.children)
+        door = Door(
+            name=settings.name, run=settings.run, children=settings.children, observer=settings.observer
+        )
         self._children = Children(door, listener, self)
         self._router = router
         self._policy = policy

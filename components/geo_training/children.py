@@ -5,7 +5,20 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from .errors import GeoError, LinkError, PeerError, ProtocolError
-from .messages import JOINED, Join, Leave, Message, Refusal, TrafficQuery, TrafficReport, Welcome
+from .messages import (
+    JOINED,
+    Answer,
+    Join,
+    Leave,
+    Message,
+    Push,
+    Refusal,
+    TrafficQuery,
+    TrafficReport,
+    Welcome,
+)
+from .metrics import UNOBSERVED, Observer
+from .metrics.arrivals import ObservedTraffic
 from .transport.base import Connection, Listener, Traffic
 from .transport.outbox import BEFORE_ALL, URGENT, Outbox
 
@@ -46,6 +59,9 @@ class Door:
 
     children: frozenset[str]
     """Nodes that may join."""
+
+    observer: Observer = UNOBSERVED
+    """Is told what comes and goes."""
 
 
 @dataclass(slots=True, eq=False)
@@ -100,6 +116,8 @@ class Children:
         with self._lock:
             child = self._here.get(peer)
         if child is not None:
+            if isinstance(message, Answer):
+                self._door.observer.answered(peer, message.round, message.payload)
             child.outbox.post(message, priority)
 
     def refuse(self, reason: str) -> None:
@@ -149,7 +167,8 @@ class Children:
         if join.sender not in door.children:
             raise ProtocolError(f"{join.sender} is no child of {door.name} in the topology")
         with self._lock:
-            traffic = self._traffic.setdefault(join.sender, Traffic())
+            observed = ObservedTraffic(link=join.sender, observer=door.observer)
+            traffic = self._traffic.setdefault(join.sender, observed)
             traffic.add(connection.traffic)
             connection.traffic, connection.limits = traffic, JOINED
         child.outbox.post(Welcome(door.name))
@@ -169,4 +188,6 @@ class Children:
         if isinstance(message, Leave):
             self._parent.left(peer)
             return False
+        if isinstance(message, Push):
+            self._door.observer.pushed(peer, message.round, message.payload)
         return self._parent.take(peer, message)

@@ -26,6 +26,7 @@ from .messages import (
     TrafficQuery,
     TrafficReport,
 )
+from .metrics import SEND, UNOBSERVED, WAIT, Observer, Span
 from .transport.base import Connection, Traffic
 from .transport.outbox import BEFORE_ALL, LAST
 from .units import RoundId, Unit
@@ -118,6 +119,7 @@ class Client:
         dial: makes a connection to the peer, trying once; may raise `LinkError`.
         compressor: encodes what goes up on this link.
         clock: seconds on a clock that never goes back.
+        observer: is told what happens.
 
     Raises:
         LinkError: the peer cannot be reached within `reconnect_s`.
@@ -130,7 +132,9 @@ class Client:
         dial: Callable[[], Connection],
         compressor: Compressor,
         clock: Callable[[], float] = time.monotonic,
+        observer: Observer = UNOBSERVED,
     ) -> None:
+        self.observer = observer
         self._settings = settings
         self._compressor = compressor
         self._clock = clock
@@ -141,7 +145,11 @@ class Client:
         self._error: GeoError | None = None
         self._closing = False
         ends = Ends(
-            name=settings.name, peer=settings.peer, run=settings.run, reconnect_s=settings.reconnect_s
+            name=settings.name,
+            peer=settings.peer,
+            run=settings.run,
+            reconnect_s=settings.reconnect_s,
+            observer=observer,
         )
         self._link = Link(ends, dial, clock)
         self._link.read(self)
@@ -150,6 +158,10 @@ class Client:
     def traffic(self) -> Traffic:
         """Bytes of this link so far, as this end counts them."""
         return self._link.traffic
+
+    def now(self) -> float:
+        """Returns the seconds on the client's clock."""
+        return self._clock()
 
     def next_round(self, scope: str, unit: Unit) -> RoundId:
         """Returns the next round of a unit; workers that make the same calls get the same rounds."""
@@ -180,6 +192,7 @@ class Client:
         Raises:
             GeoError: the link was given up before.
         """
+        began = self._clock()
         payload = NOTHING if values is None else self._compressor.encode(round_id.unit, values)
         push = Push(
             sender=self._settings.name,
@@ -196,7 +209,9 @@ class Client:
         with self._changed:
             self._raise_error()
             self._pending[round_id] = pending
+        self.observer.pushed(self._settings.name, round_id, payload)
         self._link.send(push, push.priority)
+        self.observer.spent(Span(SEND, began, self._clock()))
         return pending
 
     def wait(self, pending: Pending) -> Result:
@@ -221,11 +236,13 @@ class Client:
         def finished() -> bool:
             return any(one.finished for one in pending)
 
+        began = self._clock()
         while not finished():
             with self._changed:
                 self._changed.wait_for(finished, self._settings.retry_s)
             if not finished():
                 self.check()
+        self.observer.spent(Span(WAIT, began, self._clock()))
         for one in pending:
             if one.error is not None:
                 raise one.error
@@ -304,6 +321,7 @@ class Client:
                 if pending is not None:  # else a second answer to a second question
                     values = decode(round_id.unit, message.payload)
                     pending.result = Result(values, message.weight, message.priority)
+                    self.observer.answered(self._settings.name, round_id, message.payload)
                     self._finish(pending)
             case Missing(round=round_id):
                 with self._changed:

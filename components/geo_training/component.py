@@ -41,6 +41,8 @@ def geo_train_gnn(
     checkpoint_every: int = 1,
     compare_alone: bool = True,
     round_timeout_s: int = 300,
+    metrics_host: str = "127.0.0.1",
+    metrics_port: int = 0,
 ) -> None:
     """Trains one GNN over all sites of the partitions; nodes, edges and features stay where they are.
 
@@ -94,6 +96,9 @@ def geo_train_gnn(
             test nodes.
         round_timeout_s: Seconds that a round waits for its last worker before the training is ended as
             failed.
+        metrics_host: Where the processes' pages for Prometheus listen; "0.0.0.0" for all addresses.
+        metrics_port: Port of the root's page; the pages of sites, then of workers, have the next ones. 0 for
+            no pages.
     """
     from pathlib import Path
 
@@ -129,6 +134,8 @@ def geo_train_gnn(
             checkpoint_every=checkpoint_every,
             compare_alone=compare_alone,
             round_timeout_s=round_timeout_s,
+            metrics_host=metrics_host,
+            metrics_port=metrics_port,
         )
         paths = Outputs(model=Path(model.path), predictions=Path(predictions.path), report=Path(report.path))
         result = run(config, Path(partitions.path), Path(trained.path) if trained else None, paths)

@@ -7,6 +7,7 @@ from typing import Any
 from .._files import InputError
 from ..training.config import LearningConfig, TrainingConfig
 from .compression import compression
+from .metrics.ports import check_port
 from .scheduling import transmission
 from .synchronization import synchronization
 from .topology import check
@@ -43,6 +44,10 @@ class GeoTrainingConfig(LearningConfig):
     """With several sites also train each alone, from the same start, judged on all sites' test nodes."""
     round_timeout_s: int = 300
     """Seconds that a round waits for its last worker before the training is ended as failed."""
+    metrics_host: str = "127.0.0.1"
+    """Where the processes' pages for Prometheus listen; `0.0.0.0` for all of this machine's addresses."""
+    metrics_port: int = 0
+    """Port of the root's page; the pages of sites, then of workers, have the next ones. 0 for no pages."""
 
     def __post_init__(self) -> None:
         """Checks the values."""
@@ -55,6 +60,7 @@ class GeoTrainingConfig(LearningConfig):
         compression(self.compression)
         transmission(self.transmission)
         check(self.topology)
+        check_port(self.metrics_port)
         if "://" in self.checkpoint_folder:
             raise InputError(
                 f"checkpoint_folder {self.checkpoint_folder!r}: must be the path of a folder, not a URI"

@@ -53,6 +53,7 @@ class GeoExchange:
         """See `Exchange`; what the workers exchange, and when, the policy says."""
         self._optimizer = optimizer
         self._policy.step(self if num_samples else None, num_samples)
+        self._plane.stepped()
 
     def flat(self) -> Array:
         """See `Gradient`."""

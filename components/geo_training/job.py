@@ -12,6 +12,7 @@ Drawing of the folder, for two sites of two workers each, when all have ended::
         links-0.json ...       bytes of each worker's links in the training over all sites
         alone-0.json           only with `compare_alone`: the site's own training (the site's first worker)
       site-1/
+      metrics/                 what every process measured, and where it can be scraped: see `metrics`
       logs/                    what each process printed; restart-1/ in it, after the root was killed
 
 Knows nothing of how they run.
@@ -29,6 +30,7 @@ from .tree_job import TreeJob
 
 JOB = "geo-job.json"
 TREE_JOB = "tree.json"
+METRICS = "metrics"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,8 @@ from typing import Protocol
 
 from .errors import GeoError, LinkClosedError, LinkError, PeerError, ProtocolError, RefusedError
 from .messages import Join, Message, Refusal, Welcome
+from .metrics import UNOBSERVED, Observer
+from .metrics.arrivals import ObservedTraffic
 from .transport.base import Connection, Traffic
 from .transport.outbox import URGENT, Outbox
 
@@ -35,6 +37,9 @@ class Ends:
 
     reconnect_s: float
     """Seconds for which a connection is tried, at the start and when it was lost."""
+
+    observer: Observer = UNOBSERVED
+    """Is told what comes in."""
 
 
 class Listening(Protocol):
@@ -74,7 +79,7 @@ class Link:
         self._dial = dial
         self._clock = clock
         self._closing = threading.Event()
-        self._traffic = Traffic()
+        self._traffic = ObservedTraffic(link=ends.name, observer=ends.observer)
         self._connection, self._outbox = self._join()
         self._reader: threading.Thread | None = None
 

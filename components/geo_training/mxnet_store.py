@@ -234,6 +234,7 @@ class GeoKfp(KVStoreBase):  # type: ignore[misc]
 
     def _step(self) -> None:
         self._policy.step(self, 1)
+        self._plane.stepped()
         self._pushed.clear()
         pulled, self._pulled = self._pulled, {}
         for key, arrays in pulled.items():

@@ -13,6 +13,7 @@ import numpy as np
 
 from .._files import InputError
 from .._launch import variables
+from .metrics.watch import Watch, recorder_of, watch_worker
 from .plane import Layout, Members, Plane
 from .server import dial
 from .synchronization import WorkerPolicy, synchronization
@@ -37,12 +38,18 @@ class Place:
     """
 
     def __init__(
-        self, plane: Plane, policy: WorkerPolicy, compression: str = "none", rounds_before: int = 0
+        self,
+        plane: Plane,
+        policy: WorkerPolicy,
+        compression: str = "none",
+        rounds_before: int = 0,
+        watched: Watch | None = None,
     ) -> None:
         self.plane = plane
         self.policy = policy
         self.compression = compression
         self.rounds_before = rounds_before
+        self._watched = watched
         self._begun = self._failed = self._ended = False
         atexit.register(self.finish)
         self._note_failures()
@@ -62,13 +69,14 @@ class Place:
         job, name = TreeJob.read(Path(found[TREE])), found[WORKER]
         if name not in job.topology.workers:
             raise InputError(f"{WORKER} {name!r}: must be one of {', '.join(job.topology.workers)}")
-        client = dial(job, name, job.topology.site(name).name, TcpTransport())
+        site = job.topology.site(name).name
+        client = dial(job, name, site, TcpTransport(), observer=recorder_of(job))
         plane = Plane(client, Members(workers=job.topology.workers, name=name), job.slices)
         policy = synchronization(job.synchronization).worker()
         rounds = 0
         if job.checkpoint_every:
             rounds = int(plane.first(POSITION, Layout.of([("rounds", 1)]), np.zeros(1))[0])
-        return cls(plane, policy, job.compression, rounds)
+        return cls(plane, policy, job.compression, rounds, watch_worker(job, name, client))
 
     def begin(self, begin: Callable[[], Any]) -> None:
         """Notes that the policy is begun by `begin`, so that `finish` ends it."""
@@ -90,6 +98,8 @@ class Place:
             return
         if self._begun:
             self.policy.finish()
+        if self._watched is not None:
+            self._watched.close()
         self.plane.close()
 
     def _note_failures(self) -> None:

@@ -217,6 +217,10 @@ class Plane:
         """
         self.client.wait_any([one for flight in flights for one in flight.pending])
 
+    def stepped(self) -> None:
+        """Tells who observes that this worker has taken a step."""
+        self.client.observer.stepped(self.client.now())
+
     def close(self) -> None:
         """Leaves the tree."""
         self.client.close()

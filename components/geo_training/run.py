@@ -34,7 +34,8 @@ from ..training.work_folder import work_folder
 from ..training.worker import BEST, HISTORY
 from .attempts import Kept, run_attempts
 from .config import GeoTrainingConfig
-from .job import GeoJob
+from .job import METRICS, GeoJob
+from .metrics.watch import measured_of
 from .summary import Alone, Classes, Links, write_report
 from .topology import ROOT, read
 from .tree_job import TreeJob
@@ -43,7 +44,15 @@ __all__ = ["Outputs", "Result", "run"]
 
 TRAINER = "geokfp.components.geo_training.worker:main"
 NODE = "geokfp.components.geo_training.server:main"
-NO_PART = (*NO_PART_IN_RESULT, "checkpoint_every", "topology", "compare_alone", "round_timeout_s")
+NO_PART = (
+    *NO_PART_IN_RESULT,
+    "checkpoint_every",
+    "topology",
+    "compare_alone",
+    "round_timeout_s",
+    "metrics_host",
+    "metrics_port",
+)
 """Options that may differ when a training over all sites goes on."""
 
 
@@ -121,6 +130,9 @@ def _plan(config: GeoTrainingConfig, parts: Partitions, start: TrainedGnn | None
             compression=config.compression,
             transmission=config.transmission,
             round_timeout_s=float(config.round_timeout_s),
+            metrics_folder=str((work / METRICS).absolute()),
+            metrics_host=config.metrics_host,
+            metrics_port=config.metrics_port,
         ),
     )
 
@@ -204,7 +216,8 @@ def _write(job: GeoJob, parts: Partitions, outputs: Outputs) -> Result:
     curve = roc(outcomes, parts.num_classes, split)
     facts = {"model": job.source.entry_point or job.source.architecture, "seed": job.config.seed, **metrics}
     classes = Classes(matrix, parts.label_names, split, curve)
-    write_report(outputs.report, facts, history=rows, links=links, alone=alone, classes=classes)
+    measured = measured_of(job.tree, {name: link.both_ways for name, link in links.items()})
+    write_report(outputs.report, facts, history=rows, alone=alone, classes=classes, measured=measured)
     shown = "  ".join(f"{name} {value:.4f}" for name, value in metrics.items() if "accuracy" in name)
     progress(f"trained over {len(parts.sites)} sites: {shown}")
     return Result(metrics=metrics, label_names=tuple(parts.label_names), confusion=matrix, roc=curve)

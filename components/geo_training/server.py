@@ -13,6 +13,8 @@ from .._launch import fail, progress
 from .aggregator import Aggregator, AggregatorSettings
 from .client import Client, ClientSettings
 from .compression import Compressor, compression
+from .metrics import UNOBSERVED, Observer
+from .metrics.watch import recorder_of, watching
 from .node_checkpoints import Keeper, node_keeper
 from .route import TreeRouter
 from .synchronization import NodePolicy, synchronization
@@ -41,24 +43,26 @@ def main(arguments: list[str]) -> None:
     listener = transport.listen(job.topology.address(name))
     policy, down, up = _parts(job, name)
     keeper = node_keeper(job, name, {"policy": policy, "down": down, "up": up})
-    rounds = _go_on(job, policy, keeper)
+    rounds, recorder = _go_on(job, policy, keeper), recorder_of(job)
     aggregator = Aggregator(
         AggregatorSettings(
             name=name,
             run=job.run_id,
             children=frozenset(job.topology.children(name)),
+            observer=recorder or UNOBSERVED,
             children_begin=rounds > 0,
         ),
         listener,
         TreeRouter(job.topology),
         policy,
         down,
-        {} if name == ROOT else {ROOT: dial(job, name, ROOT, transport, up)},
+        {} if name == ROOT else {ROOT: dial(job, name, ROOT, transport, up, recorder)},
     )
     if keeper is not None and job.resume:
         aggregator.load_state(keeper.restore(job.resume))
         progress(f"goes on from checkpoint {job.resume}")
-    aggregator.serve(keeper)
+    with watching(job, name, recorder, aggregator.traffic):
+        aggregator.serve(keeper)
     if keeper is not None and job.checkpoint_every:
         keeper.forget()
 
@@ -84,7 +88,14 @@ def _go_on(job: TreeJob, policy: NodePolicy, keeper: Keeper | None) -> int:
     return rounds
 
 
-def dial(job: TreeJob, name: str, peer: str, transport: Transport, up: Compressor | None = None) -> Client:
+def dial(
+    job: TreeJob,
+    name: str,
+    peer: str,
+    transport: Transport,
+    up: Compressor | None = None,
+    observer: Observer | None = None,
+) -> Client:
     """Returns the client of a node's link to the node above it.
 
     Args:
@@ -93,6 +104,7 @@ def dial(job: TreeJob, name: str, peer: str, transport: Transport, up: Compresso
         peer: the node above it.
         transport: how it is reached.
         up: encodes what goes up; None sends all as it is.
+        observer: is told what happens on the link; None tells nobody.
 
     Raises:
         GeoError: the peer cannot be reached, or refuses.
@@ -105,7 +117,7 @@ def dial(job: TreeJob, name: str, peer: str, transport: Transport, up: Compresso
         reconnect_s=CONNECT_S,
     )
     connect = partial(transport.connect, job.topology.address(peer), CONNECT_S)
-    return Client(settings, connect, up or compression("none").up())
+    return Client(settings, connect, up or compression("none").up(), observer=observer or UNOBSERVED)
 
 
 def end_process(failure: threading.ExceptHookArgs) -> None:

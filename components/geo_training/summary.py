@@ -10,6 +10,7 @@ import numpy.typing as npt
 from .._report import Report, plots
 from ..training.outcome import Roc
 from ..training.summary import add_classes
+from .metrics.report import Measured, add_records
 
 _CURVES = {
     "train_loss": "training loss",
@@ -26,6 +27,11 @@ class Links:
     """Towards the root."""
     received_bytes: int
     """From the root."""
+
+    @property
+    def both_ways(self) -> tuple[int, int]:
+        """Up and down."""
+        return self.sent_bytes, self.received_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +65,9 @@ def write_report(
     facts: Mapping[str, object],
     *,
     history: Sequence[Mapping[str, float]],
-    links: Mapping[str, Links],
     alone: Mapping[str, Alone],
     classes: Classes,
+    measured: Measured,
 ) -> None:
     """Writes the report.
 
@@ -69,9 +75,9 @@ def write_report(
         path: the HTML file.
         facts: what is shown on top, by name.
         history: one row an epoch, over all sites.
-        links: bytes by the node at the lower end of the link: a site (its link to the root) or a worker.
         alone: each site trained alone, by site; empty when that was not asked for.
         classes: how the nodes were classified.
+        measured: what every process measured of itself, and the bytes of the links.
     """
     report = Report("Training across sites")
     report.facts(dict(facts))
@@ -79,7 +85,8 @@ def write_report(
         _add_alone(report, facts, alone)
     report.section("Epochs")
     _add_curves(report, history, alone)
-    _add_links(report, links, len(history))
+    add_records(report, measured)
+    _add_links(report, measured.num_bytes, len(history))
     add_classes(report, classes.matrix, classes.names, split=classes.split, roc=classes.roc)
     report.write(path)
 
@@ -112,7 +119,7 @@ def _add_curves(report: Report, history: Sequence[Mapping[str, float]], alone: M
             report.figure(figure, f"{label.capitalize()} by epoch; each training over its own nodes")
 
 
-def _add_links(report: Report, links: Mapping[str, Links], num_epochs: int) -> None:
+def _add_links(report: Report, links: Mapping[str, tuple[int, int]], num_epochs: int) -> None:
     report.section("Bytes on each link")
     report.paragraph(
         "Whole frames of the training over all sites: first weights, gradients, and the sums that tell when "
@@ -120,7 +127,6 @@ def _add_links(report: Report, links: Mapping[str, Links], num_epochs: int) -> N
     )
     rows = []
     for name in sorted(links, key=lambda name: ("/" in name, name)):
-        link, upper = links[name], name.partition("/")[0] if "/" in name else "root"
-        per_epoch = (link.sent_bytes + link.received_bytes) // max(1, num_epochs)
-        rows.append([f"{name} to {upper}", link.sent_bytes, link.received_bytes, per_epoch])
+        (up, down), upper = links[name], name.partition("/")[0] if "/" in name else "root"
+        rows.append([f"{name} to {upper}", up, down, (up + down) // max(1, num_epochs)])
     report.table(["link", "bytes up", "bytes down", "bytes an epoch"], rows)

@@ -12,6 +12,7 @@ from typing import Any
 from .._files import ArtifactError, InputError, new_file
 from .._files.checkpoints import digest
 from .compression import compression
+from .metrics.ports import check_port
 from .scheduling import Slices, transmission
 from .synchronization import synchronization
 from .topology import ROOT, Topology, read
@@ -27,6 +28,9 @@ KEYS = (
     "checkpoint_folder",
     "checkpoint_every",
     "resume",
+    "metrics_folder",
+    "metrics_host",
+    "metrics_port",
 )
 
 
@@ -60,6 +64,12 @@ class TreeJob:
     again; 0 for those that workers ask every node for."""
     resume: int = 0
     """With `checkpoint_every` 0: the checkpoint that every process goes on from; 0 begins afresh."""
+    metrics_folder: str = ""
+    """Folder where every process leaves what it measured, and where it can be scraped; empty for none."""
+    metrics_host: str = "127.0.0.1"
+    """Where the processes' pages for Prometheus listen."""
+    metrics_port: int = 0
+    """Port of the root's page; those of sites, then of workers, have the next ones, in order. 0 for none."""
 
     def __post_init__(self) -> None:
         """Checks the values."""
@@ -75,6 +85,8 @@ class TreeJob:
                 f"{every} with synchronization {self.synchronization!r}: 0, as the root does not have the "
                 "weights; with its optimizer, as in fsa(optimizer=adam), 1 or more"
             )
+
+        check_port(self.metrics_port, len(self.members))
 
     @property
     def slices(self) -> Slices:

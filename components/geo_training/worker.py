@@ -25,6 +25,7 @@ from .client import Client
 from .exchange import GeoExchange
 from .gnn_checkpoints import GeoCheckpoints
 from .job import GeoJob, write_json
+from .metrics.watch import recorder_of, watch_worker
 from .plane import Members, Plane
 from .server import dial, end_process
 from .synchronization import synchronization
@@ -59,7 +60,10 @@ class _Worker:
         self._config: TrainingConfig = job.config.training
         self._here = job.tree.topology.site(site.place.site)
         self._name = self._here.workers[site.place.machine]
-        self._client: Client = dial(job.tree, self._name, self._here.name, TcpTransport())
+        self._client: Client = dial(
+            job.tree, self._name, self._here.name, TcpTransport(), observer=recorder_of(job.tree)
+        )
+        self._watched = watch_worker(job.tree, self._name, self._client)
 
     def train_over_all_sites(self) -> None:
         workers = self._job.tree.topology.workers
@@ -71,6 +75,8 @@ class _Worker:
         result = fit(self._site, model, self._config, exchange, hooks, checkpoints)
         links = {name: asdict(link) for name, link in checkpoints.all_traffic().items()}
         write_json(self._folder / f"links-{self._site.place.machine}.json", links)
+        if self._watched is not None:
+            self._watched.close()  # what each site does alone is not over the links
         if first:
             if not (work / BEST).exists():
                 save_best(model, work)

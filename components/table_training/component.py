@@ -32,6 +32,8 @@ def geo_train(
     launcher: str = "local",
     seed: int = 0,
     round_timeout_s: int = 300,
+    metrics_host: str = "127.0.0.1",
+    metrics_port: int = 0,
     timeout_s: int = 86400,
 ) -> None:
     """Trains one model over the rows of several sites, each of which keeps its own.
@@ -72,6 +74,9 @@ def geo_train(
         seed: Seed of weights, order and draws.
         round_timeout_s: Seconds that a round waits for its last worker before the training is ended as
             failed.
+        metrics_host: Where the processes' pages for Prometheus listen; "0.0.0.0" for all addresses.
+        metrics_port: Port of the root's page; the pages of sites, then of workers, have the next ones. 0 for
+            no pages.
         timeout_s: Seconds after which the whole training is ended as failed.
     """
     from pathlib import Path
@@ -100,6 +105,8 @@ def geo_train(
             launcher=launcher,
             seed=seed,
             round_timeout_s=round_timeout_s,
+            metrics_host=metrics_host,
+            metrics_port=metrics_port,
             timeout_s=timeout_s,
         )
         paths = Outputs(model=Path(model.path), predictions=Path(predictions.path), report=Path(report.path))

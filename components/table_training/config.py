@@ -6,6 +6,7 @@ from typing import Any
 
 from .._files import InputError
 from ..geo_training.compression import compression
+from ..geo_training.metrics.ports import check_port
 from ..geo_training.scheduling import transmission
 from ..geo_training.synchronization import synchronization
 from ..geo_training.topology import check
@@ -65,6 +66,10 @@ class GeoTableConfig:
     """Seed of weights, order and draws."""
     round_timeout_s: int = 300
     """Seconds that a round waits for its last worker before the training is ended as failed."""
+    metrics_host: str = "127.0.0.1"
+    """Where the processes' pages for Prometheus listen; `0.0.0.0` for all of this machine's addresses."""
+    metrics_port: int = 0
+    """Port of the root's page; the pages of sites, then of workers, have the next ones. 0 for no pages."""
     timeout_s: int = 86400
     """Seconds after which the whole training is ended as failed."""
 
@@ -82,6 +87,7 @@ class GeoTableConfig:
         compression(self.compression)
         transmission(self.transmission)
         check(self.topology)
+        check_port(self.metrics_port)
 
     @property
     def keeps_checkpoints(self) -> bool:

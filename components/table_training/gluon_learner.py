@@ -33,7 +33,7 @@ class GluonLearner:
     """
 
     def __init__(self, built: Built, plane: Plane, policy: WorkerPolicy, sample: Array) -> None:
-        self._built, self._policy = built, policy
+        self._built, self._policy, self._plane = built, policy, plane
         self._replica = replica = _prepared(built, sample)
         self._optimizer = _Optimizer(built, replica)
         replica.take_first(plane)
@@ -43,9 +43,11 @@ class GluonLearner:
         """See `Learner`."""
         if not len(labels):
             self._policy.step(None, 0)
+            self._plane.stepped()
             return 0.0
         _, loss = _gradients(self._built, features, labels)
         self._policy.step(self, len(labels))
+        self._plane.stepped()
         return float(loss.sum().asscalar())
 
     def flat(self) -> Array:

@@ -15,6 +15,7 @@ Drawing of the folder, for two sites of two workers each, when all have ended::
         outcome-0.npz ...      what the model says about the rows that each worker judged
         links-0.json ...       bytes of each worker's links
       site-1/
+      metrics/                 what every process measured, and where it can be scraped: see geo_training
       logs/                    what each process printed; restart-1/ in it, after the root was killed
 
 Knows nothing of how they run.

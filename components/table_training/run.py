@@ -13,6 +13,8 @@ from .._files import InputError
 from .._files.checkpoints import digest
 from .._launch import Job, Replica, Role, free_ports, progress
 from ..geo_training.attempts import Kept, run_attempts
+from ..geo_training.job import METRICS
+from ..geo_training.metrics.watch import measured_of
 from ..geo_training.summary import Classes, Links
 from ..geo_training.topology import ROOT, Topology, read
 from ..geo_training.tree_job import TreeJob
@@ -43,6 +45,8 @@ NO_PART_IN_RESULT = (
     "launcher",
     "topology",
     "round_timeout_s",
+    "metrics_host",
+    "metrics_port",
     "timeout_s",
 )
 """Options that may differ when a training goes on; of the user's code its files count, not where it lies."""
@@ -150,6 +154,9 @@ def _plan(
             compression=config.compression,
             transmission=config.transmission,
             round_timeout_s=float(config.round_timeout_s),
+            metrics_folder=str((work / METRICS).absolute()),
+            metrics_host=config.metrics_host,
+            metrics_port=config.metrics_port,
         ),
     )
     for site in shards.sites:
@@ -222,7 +229,14 @@ def _write(job: TableJob, framework: str, shards: Shards, outputs: Outputs) -> R
     write_predictions(outputs.predictions, outcomes, shards.label_names)
     classes = _classes(outcomes, shards)
     facts = {"model": config.entry_point or config.algorithm, "framework": framework, "seed": config.seed}
-    write_report(outputs.report, {**facts, **metrics}, history=history, links=links, classes=classes)
+    measured = measured_of(job.tree, {name: link.both_ways for name, link in links.items()})
+    write_report(
+        outputs.report,
+        {**facts, **metrics},
+        history=history,
+        classes=classes,
+        measured=measured,
+    )
     shown = "  ".join(f"{name} {value:.4f}" for name, value in metrics.items() if "_bytes_" not in name)
     progress(f"trained over {len(shards.sites)} sites: {shown}")
     return Result(metrics=metrics, classes=classes)

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from .._report import Report, plots
-from ..geo_training.summary import Classes, Links
+from ..geo_training.metrics.report import Measured, add_records
+from ..geo_training.summary import Classes
 from ..ingest.graph import TEST, TRAIN, VALIDATION
 from ..training.summary import MAX_CLASSES_DRAWN, per_class
 
@@ -23,8 +24,8 @@ def write_report(
     facts: Mapping[str, object],
     *,
     history: Sequence[Mapping[str, Any]],
-    links: Mapping[str, Links],
     classes: Classes | None,
+    measured: Measured,
 ) -> None:
     """Writes the report.
 
@@ -32,13 +33,14 @@ def write_report(
         path: the HTML file.
         facts: what is shown on top, by name.
         history: one row a site and judged epoch, with `site`, `epoch`, `seconds` and any of the curves.
-        links: bytes by the node at the lower end of the link: a site (its link to the root) or a worker.
         classes: how the rows were classified; None for regression.
+        measured: what every process measured of itself, and the bytes of the links.
     """
     report = Report("Training over the rows of several sites")
     report.facts(dict(facts))
     _add_curves(report, history)
-    _add_links(report, links)
+    add_records(report, measured)
+    _add_links(report, measured.num_bytes)
     if classes is not None:
         _add_classes(report, classes)
     report.write(path)
@@ -62,7 +64,7 @@ def _add_curves(report: Report, history: Sequence[Mapping[str, Any]]) -> None:
             report.figure(figure, f"{label.capitalize()} by time")
 
 
-def _add_links(report: Report, links: Mapping[str, Links]) -> None:
+def _add_links(report: Report, links: Mapping[str, tuple[int, int]]) -> None:
     report.section("Bytes on each link")
     report.paragraph(
         "Whole frames of the training: first weights, then what the sites exchange. A site's link to the "
@@ -71,7 +73,7 @@ def _add_links(report: Report, links: Mapping[str, Links]) -> None:
     rows = []
     for name in sorted(links, key=lambda name: ("/" in name, name)):
         upper = name.partition("/")[0] if "/" in name else "root"
-        rows.append([f"{name} to {upper}", links[name].sent_bytes, links[name].received_bytes])
+        rows.append([f"{name} to {upper}", *links[name]])
     report.table(["link", "bytes up", "bytes down"], rows)
 
 

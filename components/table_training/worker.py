@@ -12,6 +12,7 @@ import numpy as np
 
 from .._files import new_file
 from .._launch import progress
+from ..geo_training.metrics.watch import recorder_of, watch_worker
 from ..geo_training.plane import Members, Plane
 from ..geo_training.server import dial, end_process
 from ..geo_training.state import STATE, State
@@ -56,7 +57,9 @@ class _Worker:
         self._number = self._here.workers.index(name)
         shard = job.site(self._here.name)
         self._rows = WorkerRows(shard, self._number, self._here.num_workers)
-        self._client = dial(job.tree, name, self._here.name, TcpTransport())
+        observer = recorder_of(job.tree)
+        self._client = dial(job.tree, name, self._here.name, TcpTransport(), observer=observer)
+        self._watched = watch_worker(job.tree, name, self._client)
         self._plane = Plane(
             self._client, Members(workers=job.tree.topology.workers, name=name), job.tree.slices
         )
@@ -107,6 +110,8 @@ class _Worker:
 
     def close(self) -> None:
         """Leaves the tree."""
+        if self._watched is not None:
+            self._watched.close()
         self._plane.close()
 
     @property

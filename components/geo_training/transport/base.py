@@ -37,6 +37,16 @@ class Traffic:
     sent_bytes: int = 0
     received_bytes: int = 0
 
+    def came(self, num_bytes: int, began: float, ended: float) -> None:  # noqa: ARG002
+        """Counts a frame that came in.
+
+        Args:
+            num_bytes: its length.
+            began: when its first byte was there, in seconds on a clock that never goes back.
+            ended: when its last one was.
+        """
+        self.received_bytes += num_bytes
+
     def add(self, other: "Traffic") -> None:
         """Adds the counts of another connection of the same link."""
         self.sent_bytes += other.sent_bytes

@@ -61,14 +61,14 @@ class TcpConnection:
                 if count == 0:
                     raise LinkClosedError(f"{self._peer} closed the connection")
                 if not begun:
-                    begun.append(True)
-                    whole = time.monotonic() + _FRAME_TIMEOUT_S
+                    begun.append(time.monotonic())
+                    whole = begun[0] + _FRAME_TIMEOUT_S
                     deadline = whole if deadline is None else min(deadline, whole)
                 memory = memory[count:]
 
-        begun: list[bool] = []
+        begun: list[float] = []
         message, num_bytes = read_message(read_into, self.limits)
-        self.traffic.received_bytes += num_bytes
+        self.traffic.came(num_bytes, begun[0], time.monotonic())
         return message
 
     def close(self) -> None:

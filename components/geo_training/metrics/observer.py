@@ -1,0 +1,79 @@
+"""What happens in a process, as clients, aggregators and workers tell it. Knows not what becomes of it.
+
+A link is named by its lower end, the one farther from the root, at both its ends.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from ..messages import Payload
+from ..units import RoundId
+
+SEND = "send"
+"""Packing what goes up, and handing it to the connection."""
+WAIT = "wait"
+"""Standing still until a result comes."""
+RECEIVE = "receive"
+"""A frame of a link comes in: from its first byte until its last."""
+TRAINING = "training"
+"""From one step's end to the next one's, whatever is done meanwhile."""
+COMPUTE = "compute"
+"""What is left of the training without sending and waiting."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Time spent with one thing.
+
+    Attributes:
+        activity: with what.
+        began: seconds on a clock that never goes back.
+        ended: the same.
+        link: on which link; empty where it is none's.
+        num_bytes: that came meanwhile.
+    """
+
+    activity: str
+    began: float
+    ended: float
+    link: str = ""
+    num_bytes: int = 0
+
+
+class Observer(Protocol):
+    """Is told what happens, at once, by any thread; must return soon and raise nothing."""
+
+    def pushed(self, link: str, round_id: RoundId, payload: Payload) -> None:
+        """A contribution to a round goes up a link, told at either end, before it can be answered."""
+
+    def answered(self, link: str, round_id: RoundId, payload: Payload) -> None:
+        """The result of a round went down a link, told at either end."""
+
+    def spent(self, span: Span) -> None:
+        """Time was spent."""
+
+    def stepped(self, at: float) -> None:
+        """A worker has taken a step.
+
+        Args:
+            at: when it ended, seconds on the clock of `Span`.
+        """
+
+
+class Unobserved:
+    """See `Observer`: forgets all of it."""
+
+    def pushed(self, link: str, round_id: RoundId, payload: Payload) -> None:
+        """See `Observer`."""
+
+    def answered(self, link: str, round_id: RoundId, payload: Payload) -> None:
+        """See `Observer`."""
+
+    def spent(self, span: Span) -> None:
+        """See `Observer`."""
+
+    def stepped(self, at: float) -> None:
+        """See `Observer`."""
+
+
+UNOBSERVED = Unobserved()

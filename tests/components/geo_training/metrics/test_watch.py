@@ -1,0 +1,143 @@
+"""A tree that is watched: what its processes leave, what their pages say, and that a port is refused."""
+
+import json
+import socket
+import urllib.request
+
+import numpy as np
+import pytest
+from geokfp.components._files import InputError
+from geokfp.components._launch import free_ports
+from geokfp.components._report import Report
+from geokfp.components.geo_training.metrics.ports import check_port
+from geokfp.components.geo_training.metrics.report import Measured, add_records
+from geokfp.components.geo_training.metrics.watch import measured_of, recorder_of, watch
+from geokfp.components.geo_training.transport.base import Traffic
+from geokfp.components.geo_training.tree_job import TreeJob
+from support.geo_scripts import run_script
+from support.geo_tree import topology
+
+SCRIPT = """
+import os
+
+import numpy as np
+import torch
+from geokfp.components.geo_training.torch_worker import join
+
+torch.set_num_threads(1)
+model = torch.nn.Linear(64, 64)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+geo = join(model, optimizer)
+for _ in range(5):
+    optimizer.zero_grad()
+    model(torch.ones(8, 64)).sum().backward()
+    geo.step(8)
+geo.finish()
+np.savez(os.environ["RESULT"], steps=5)
+"""
+
+
+def first_of_free_ports(count: int) -> int:
+    """Returns a port from which so many are free; they may be taken by others a moment later."""
+    for first in free_ports(20):
+        probes = []
+        try:
+            for port in range(first, first + count):
+                probes.append(socket.create_server(("127.0.0.1", port)))
+            return first
+        except (OSError, OverflowError):
+            continue
+        finally:
+            for probe in probes:
+                probe.close()
+    raise AssertionError("no ports")
+
+
+def job_of(folder: str, port: int = 0) -> TreeJob:
+    return TreeJob(
+        run_id="run",
+        workers={"site-0": 2, "site-1": 1},
+        topology=topology(2, 1),
+        metrics_folder=folder,
+        metrics_port=port,
+    )
+
+
+def test_every_process_leaves_what_it_measured_and_where_it_listened(tmp_path):
+    folder = tmp_path / "metrics"
+    port = first_of_free_ports(5)
+    run_script(SCRIPT, tmp_path, metrics_folder=str(folder), metrics_port=port, compression="fp16")
+    job = TreeJob.read(tmp_path / "tree.json")
+    measured = measured_of(job, {name: (1_000_000, 2_000_000) for name in ("site-0", "site-1")})
+    assert set(measured.records) == {"root", "site-0", "site-1", *job.topology.workers}
+    for index, member in enumerate(job.members):
+        (target,) = json.loads((folder / "targets" / f"{member}.json").read_text())
+        assert target["targets"] == [f"127.0.0.1:{port + index}"]
+    root, worker = measured.records["root"], measured.records["site-1/trainer-0"]
+    assert [link.name for link in root.links] == ["site-0", "site-1"]
+    for link in root.links:
+        assert (link.rounds, link.staleness) == (
+            6,
+            0,
+        )  # five steps, and the round that says that all are done
+        dense = 5 * 4 * (64 * 64 + 64)
+        assert (link.up_dense_bytes, link.down_dense_bytes) == (dense, dense)
+        assert link.ratio == pytest.approx(2, rel=0.01)
+    assert worker.steps == 5
+    assert {"send", "wait", "training"} <= set(worker.series)
+    report = Report("A page")
+    add_records(report, measured)
+    page = report.to_html()
+    assert page.count("<svg") == 2
+    for text in ("site-0/trainer-0", "compute", "up 1.00 MB", "down 2.00 MB"):
+        assert text in page
+
+
+def test_a_page_says_what_was_measured(tmp_path):
+    job = job_of(str(tmp_path / "metrics"), first_of_free_ports(6))
+    recorder = recorder_of(job)
+    watched = watch(job, "root", recorder, lambda: {"site-0": Traffic(5, 7)})
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{job.metrics_port}/metrics", timeout=10) as answer:
+            page = answer.read().decode()
+        assert 'geokfp_link_bytes_total{direction="up",link="site-0",process="root"} 7.0' in page
+        assert 'geokfp_staleness_rounds{link="site-0",process="root"} 0.0' in page
+        with pytest.raises(InputError, match=rf"metrics_port: 127.0.0.1:{job.metrics_port} .*allowed"):
+            watch(job, "root", recorder_of(job), dict)
+    finally:
+        watched.close()
+        watched.close()
+
+
+def test_nothing_is_watched_where_nobody_looks():
+    job = job_of("")
+    assert recorder_of(job) is None
+    assert watch(job, "root", None, dict) is None
+
+
+def test_a_report_without_records_says_nothing(tmp_path):
+    report = Report("A page")
+    add_records(report, measured_of(job_of(str(tmp_path)), {}))
+    assert "<svg" not in report.to_html()
+
+
+def test_a_site_that_never_stepped_has_no_lane_but_its_link(tmp_path):
+    job = job_of(str(tmp_path))
+    watch(job, "root", recorder_of(job), lambda: {"site-0": Traffic(5, 7)}).close()
+    measured = measured_of(job, {})
+    assert set(measured.records) == {"root"}
+    report = Report("A page")
+    add_records(report, Measured(measured.records, job.topology, {}))
+    assert report.to_html().count("<svg") == 1
+
+
+@pytest.mark.parametrize("port", [-1, 65536, 65531, True, "80"])
+def test_a_port_that_cannot_be_is_refused(port):
+    with pytest.raises(InputError, match=r"metrics_port is .*, allowed: 0 for none, or 1 to 65530"):
+        check_port(port, 6)
+
+
+def test_ports_are_numbered_from_the_first():
+    check_port(0, 6)
+    check_port(65530, 6)
+    np.testing.assert_equal(job_of("", 65529).metrics_port, 65529)
