@@ -12,6 +12,7 @@ from geokfp.components.geo_training.client import Client, ClientSettings
 from geokfp.components.geo_training.compression import Compressor
 from geokfp.components.geo_training.compression import compression as named
 from geokfp.components.geo_training.errors import GeoError
+from geokfp.components.geo_training.metrics import UNOBSERVED, Observer
 from geokfp.components.geo_training.node_checkpoints import Keeper, Shelf
 from geokfp.components.geo_training.route import TreeRouter
 from geokfp.components.geo_training.synchronization import synchronization as chosen
@@ -35,6 +36,7 @@ class Tree:
         compression: str = "none",
         checkpoints: Path | None = None,
         resume: int = 0,
+        observer: Observer = UNOBSERVED,
     ):
         self.synchronization = chosen(synchronization)
         self.topology = topology
@@ -45,6 +47,7 @@ class Tree:
         self.round_timeout_s = round_timeout_s
         self.checkpoints = checkpoints
         self.resume = resume
+        self.observer = observer
         self.errors: dict[str, GeoError] = {}
         self._threads = []
         for name in (ROOT, *(site.name for site in topology.sites)):
@@ -65,6 +68,7 @@ class Tree:
             ClientSettings(name=name, peer=peer, **options),
             lambda: self.transport.connect(self.topology.address(peer), 5.0),
             up or self.in_site.up(),
+            observer=self.observer,
         )
 
     def join(self) -> None:
@@ -81,6 +85,7 @@ class Tree:
                 name=name,
                 run=RUN,
                 children=frozenset(self.topology.children(name)),
+                observer=self.observer,
             ),
             self.transport.listen(self.topology.address(name)),
             TreeRouter(self.topology),

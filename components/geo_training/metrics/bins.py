@@ -22,12 +22,12 @@ class Bins:
     Attributes:
         began: when the first bin begins, in seconds.
         width_s: of every bin.
-        series: float64 [NUM_BINS] by activity.
+        series: NUM_BINS numbers by activity.
     """
 
     began: float
     width_s: float = FIRST_WIDTH_S
-    series: dict[str, Array] = field(default_factory=dict)
+    series: dict[str, list[float]] = field(default_factory=dict)
 
     def add(self, activity: str, began: float, ended: float) -> None:
         """Adds a span; what of it lies before the first bin is left out."""
@@ -37,31 +37,32 @@ class Bins:
         while ended > NUM_BINS * self.width_s:
             self._double()
         if activity not in self.series:
-            self.series[activity] = np.zeros(NUM_BINS)
+            self.series[activity] = [0.0] * NUM_BINS
         values = self.series[activity]
         first, last = int(began / self.width_s), min(int(ended / self.width_s), NUM_BINS - 1)
         if first >= last:
             values[last] += ended - began
             return
         values[first] += (first + 1) * self.width_s - began
-        values[first + 1 : last] += self.width_s
+        for between in range(first + 1, last):
+            values[between] += self.width_s
         values[last] += ended - last * self.width_s
 
     def total_s(self, activity: str) -> float:
         """Returns all seconds of an activity."""
-        return float(self.series[activity].sum()) if activity in self.series else 0.0
+        return sum(self.series.get(activity, ()))
 
     def to_dict(self) -> dict[str, object]:
         """Returns the form that JSON holds: without the bins after the last one in use."""
-        used = max((int(np.flatnonzero(values)[-1]) + 1 for values in self.series.values()), default=0)
-        series = {name: np.round(values[:used], 6).tolist() for name, values in self.series.items()}
+        used = 1 + max((i for values in self.series.values() for i, s in enumerate(values) if s), default=-1)
+        series = {name: [round(s, 6) for s in values[:used]] for name, values in self.series.items()}
         return {"width_s": self.width_s, "series": series}
 
     def _double(self) -> None:
         self.width_s *= 2
         for values in self.series.values():
-            values[: NUM_BINS // 2] = values[::2] + values[1::2]
-            values[NUM_BINS // 2 :] = 0
+            pairs = zip(values[::2], values[1::2], strict=True)
+            values[:] = [*map(sum, pairs), *[0.0] * (NUM_BINS // 2)]
 
 
 def regrid(series: Mapping[str, Array], width_s: float, shift_s: float, grid: Array) -> dict[str, Array]:

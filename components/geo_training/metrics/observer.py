@@ -3,8 +3,7 @@
 A link is named by its lower end, the one farther from the root, at both its ends.
 """
 
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ..messages import Payload
 from ..units import RoundId
@@ -21,9 +20,8 @@ COMPUTE = "compute"
 """What is left of the training without sending and waiting."""
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
-    """Time spent with one thing.
+class Span(NamedTuple):
+    """Time spent with one thing; made so often that a tuple is worth it.
 
     Attributes:
         activity: with what.

@@ -2,12 +2,18 @@
 
 Rounds count once each, by the number of the unit that is farthest on; only those of gradients and changes of
 weights over all sites do, or, at a site, those of its workers.
+
+Telling is to cost next to nothing, as a small round lasts for a millisecond or two: what is told goes into a
+queue, which is added up when somebody looks, or when it is full.
 """
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import TypeAlias
 
 import numpy as np
 
@@ -17,6 +23,8 @@ from ..units import RoundId
 from .bins import Bins
 from .observer import TRAINING, Span
 
+MOST_TOLD = 8192
+"""Things told that are kept at most before they are added up."""
 LEAST_BYTES = 4096
 """A shorter frame comes in in one or two pieces, and says nothing of the link's rate."""
 
@@ -41,10 +49,16 @@ class LinkCounts:
     arriving_s: float = 0.0
     outstanding_s: float = 0.0
     """Seconds in which at least one contribution of the lower end had not been answered."""
-    outstanding: set[tuple[str, str, int, int]] = field(default_factory=set)
-    """Contributions that have not been answered: scope, key, offset and number of the round."""
+    outstanding: "set[_Which]" = field(default_factory=set)
+    """Contributions that have not been answered."""
     since: float = 0.0
     """When the first of these came."""
+
+
+_Which: TypeAlias = tuple[str, str, int, int]
+"""Scope, key, offset and number of a round."""
+_Round: TypeAlias = tuple[bool, float, str, RoundId, int, int]
+"""Whether it was pushed (else answered), when, the link, the round, and the bytes of its values both ways."""
 
 
 class Recorder:
@@ -60,6 +74,7 @@ class Recorder:
     ) -> None:
         self._clock = clock
         self._lock = threading.Lock()
+        self._told: deque[_Round | Span | float] = deque()
         self._links: dict[str, LinkCounts] = {}
         self._steps = 0
         self._last_step: float | None = None
@@ -69,51 +84,19 @@ class Recorder:
 
     def pushed(self, link: str, round_id: RoundId, payload: Payload) -> None:
         """See `Observer`."""
-        if not may_lose(round_id.unit):
-            return
-        with self._lock:
-            counts = self._link(link)
-            if (which := _which(round_id)) in counts.outstanding:
-                return  # sent again
-            counts.newest = max(counts.newest, round_id.number + 1)
-            if payload.buffers:
-                counts.up_dense_bytes += round_id.unit.count * np.dtype(payload.dtype).itemsize
-                counts.up_wire_bytes += payload.num_bytes
-            if not counts.outstanding:
-                counts.since = self._clock()
-            counts.outstanding.add(which)
+        self._tell_round(True, link, round_id, payload)
 
     def answered(self, link: str, round_id: RoundId, payload: Payload) -> None:
         """See `Observer`."""
-        if not may_lose(round_id.unit):
-            return
-        with self._lock:
-            counts = self._link(link)
-            counts.rounds = max(counts.rounds, round_id.number + 1)
-            if payload.buffers:
-                counts.down_dense_bytes += round_id.unit.count * np.dtype(payload.dtype).itemsize
-                counts.down_wire_bytes += payload.num_bytes
-            if counts.outstanding:
-                counts.outstanding.discard(_which(round_id))
-                if not counts.outstanding:
-                    counts.outstanding_s += self._clock() - counts.since
+        self._tell_round(False, link, round_id, payload)
 
     def spent(self, span: Span) -> None:
         """See `Observer`."""
-        with self._lock:
-            if span.link and span.num_bytes >= LEAST_BYTES:
-                counts = self._link(span.link)
-                counts.arrived_bytes += span.num_bytes
-                counts.arriving_s += span.ended - span.began
-            self._bins.add(f"{span.activity} {span.link}".rstrip(), span.began, span.ended)
+        self._tell(span)
 
     def stepped(self, at: float) -> None:
         """See `Observer`."""
-        with self._lock:
-            self._steps += 1
-            if self._last_step is not None:
-                self._bins.add(TRAINING, self._last_step, at)
-            self._last_step = at
+        self._tell(at)
 
     @property
     def elapsed_s(self) -> float:
@@ -124,16 +107,19 @@ class Recorder:
     def steps(self) -> int:
         """Steps taken."""
         with self._lock:
+            self._add_up()
             return self._steps
 
     def seconds(self, activity: str) -> float:
         """Returns the seconds spent with one thing."""
         with self._lock:
+            self._add_up()
             return self._bins.total_s(activity)
 
     def links(self) -> dict[str, LinkCounts]:
         """Returns the counts of each link; what is outstanding counts until now."""
         with self._lock:
+            self._add_up()
             now = self._clock()
             return {
                 name: replace(
@@ -147,13 +133,76 @@ class Recorder:
     def staleness(self) -> dict[str, int]:
         """Returns how many rounds each link is behind the one that is farthest on."""
         with self._lock:
+            self._add_up()
             farthest = max((counts.newest for counts in self._links.values()), default=0)
             return {name: farthest - counts.newest for name, counts in self._links.items()}
 
     def timeline(self) -> dict[str, object]:
         """Returns the seconds by activity and time, as JSON holds them."""
         with self._lock:
+            self._add_up()
             return self._bins.to_dict()
+
+    def _tell_round(self, is_push: bool, link: str, round_id: RoundId, payload: Payload) -> None:
+        if may_lose(round_id.unit):
+            dense = _itemsize(payload.dtype) * round_id.unit.count if payload.buffers else 0
+            self._tell((is_push, self._clock(), link, round_id, dense, payload.num_bytes))
+
+    def _tell(self, what: _Round | Span | float) -> None:
+        self._told.append(what)
+        if len(self._told) > MOST_TOLD:
+            with self._lock:
+                self._add_up()
+
+    def _add_up(self) -> None:
+        """Adds up what was told until now; called with the lock."""
+        for _ in range(len(self._told)):
+            what = self._told.popleft()
+            if isinstance(what, float):
+                self._add_step(what)
+            elif isinstance(what, Span):
+                self._add_span(what)
+            elif what[0]:
+                self._add_push(what)
+            else:
+                self._add_answer(what)
+
+    def _add_push(self, told: _Round) -> None:
+        _, at, link, round_id, dense, wire = told
+        counts = self._link(link)
+        if (which := _which(round_id)) in counts.outstanding:
+            return  # sent again
+        counts.newest = max(counts.newest, round_id.number + 1)
+        counts.up_dense_bytes += dense
+        counts.up_wire_bytes += wire
+        if not counts.outstanding:
+            counts.since = at
+        counts.outstanding.add(which)
+
+    def _add_answer(self, told: _Round) -> None:
+        _, at, link, round_id, dense, wire = told
+        counts = self._link(link)
+        counts.rounds = max(counts.rounds, round_id.number + 1)
+        counts.down_dense_bytes += dense
+        counts.down_wire_bytes += wire
+        if counts.outstanding:
+            counts.outstanding.discard(_which(round_id))
+            if not counts.outstanding:
+                counts.outstanding_s += at - counts.since
+
+    def _add_span(self, span: Span) -> None:
+        activity, began, ended, link, num_bytes = span
+        if link and num_bytes >= LEAST_BYTES:
+            counts = self._link(link)
+            counts.arrived_bytes += num_bytes
+            counts.arriving_s += ended - began
+        self._bins.add(f"{activity} {link}" if link else activity, began, ended)
+
+    def _add_step(self, at: float) -> None:
+        self._steps += 1
+        if self._last_step is not None:
+            self._bins.add(TRAINING, self._last_step, at)
+        self._last_step = at
 
     def _link(self, name: str) -> LinkCounts:
         if name not in self._links:
@@ -161,5 +210,10 @@ class Recorder:
         return self._links[name]
 
 
-def _which(round_id: RoundId) -> tuple[str, str, int, int]:
+@cache
+def _itemsize(dtype: str) -> int:
+    return np.dtype(dtype).itemsize
+
+
+def _which(round_id: RoundId) -> _Which:
     return round_id.scope, round_id.unit.key, round_id.unit.offset, round_id.number

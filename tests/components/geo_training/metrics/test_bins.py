@@ -31,7 +31,7 @@ def test_a_bin_holds_what_lies_in_it(given_spans):
     expected = np.zeros(NUM_BINS)
     for began, ended in given_spans:
         expected += np.clip(np.minimum(edges[1:], ended) - np.maximum(edges[:-1], began), 0, None)
-    np.testing.assert_allclose(bins.series.get("send", np.zeros(NUM_BINS)), expected, atol=1e-6)
+    np.testing.assert_allclose(bins.series.get("send", [0.0] * NUM_BINS), expected, atol=1e-6)
 
 
 def test_bins_double_when_time_runs_on():
