@@ -39,3 +39,10 @@ def test_encode(tmp_path):
     result = json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))
     assert result["ratio"] > 0
     assert {row["compression"].partition("(")[0] for row in result["rows"]} >= {"none", "top_k", "bi_sparse"}
+
+
+def test_metrics_cost(tmp_path):
+    command = [sys.executable, Path(__file__).with_name("metrics_cost.py"), "--blocks", "2", "--rounds", "5"]
+    subprocess.run([*command, "--output", tmp_path / "result.json"], check=True, timeout=60)
+    result = json.loads((tmp_path / "result.json").read_text())
+    assert 0 < result["quartiles"][0] <= result["ratio"] <= result["quartiles"][1]
