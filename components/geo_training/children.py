@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from .errors import GeoError, LinkError, PeerError, ProtocolError
+from .lobby import Lobby
 from .messages import (
     JOINED,
     Answer,
@@ -20,6 +21,7 @@ from .messages import (
 from .metrics import UNOBSERVED, Observer
 from .metrics.arrivals import ObservedTraffic
 from .transport.base import Connection, Listener, Traffic
+from .transport.node_names import speaks_for
 from .transport.outbox import BEFORE_ALL, URGENT, Outbox
 
 _TICK_S = 0.5
@@ -84,6 +86,7 @@ class Children:
         self._listener = listener
         self._parent = parent
         self._lock = threading.Lock()
+        self._lobby = Lobby()
         self._here: dict[str, _Child] = {}
         self._traffic: dict[str, Traffic] = {}
         self._ended = threading.Event()
@@ -129,7 +132,8 @@ class Children:
         """Serves one connection until it ends; called in a thread of its own."""
         peer, child = "", _Child(connection, Outbox(connection, f"{self._door.name}"))
         try:
-            peer = self._admit(child)
+            with self._lobby.waiting(connection):
+                peer = self._admit(child)
             while self._take(peer, child, connection.receive()):
                 pass
         except PeerError as error:
@@ -155,6 +159,7 @@ class Children:
                     self._parent.failed(error)
                 return
             if connection is not None:
+                self._lobby.enter(connection)
                 threading.Thread(target=self.attend, args=(connection,), daemon=True).start()
 
     def _admit(self, child: _Child) -> str:
@@ -166,6 +171,9 @@ class Children:
             raise ProtocolError(f"{join.sender} is of another run")
         if join.sender not in door.children:
             raise ProtocolError(f"{join.sender} is no child of {door.name} in the topology")
+        if not speaks_for(connection.identity, join.sender):
+            shown = sorted(connection.identity or ()) or "no node"
+            raise ProtocolError(f"{join.sender} comes with the certificate of {shown}")
         with self._lock:
             observed = ObservedTraffic(link=join.sender, observer=door.observer)
             traffic = self._traffic.setdefault(join.sender, observed)

@@ -34,6 +34,8 @@ def geo_train_gnn(
     seed: int = 0,
     timeout_s: int = 86400,
     topology: dict[str, Any] = {},
+    certificates: str = "",
+    plain_text: bool = False,
     synchronization: str = "fsa",
     compression: str = "none",
     transmission: str = "fifo",
@@ -83,6 +85,9 @@ def geo_train_gnn(
         timeout_s: Seconds after which the whole training is ended as failed.
         topology: Addresses, as {"root" - "host:port", "sites" - {name - {"listens" - "host:port"}}}; what is
             missing is a free port of this machine.
+        certificates: Folder with tls.crt, tls.key and ca.crt of this node, or with such a folder for each
+            node of this machine; links between sites are TLS then, in which both ends show certificates.
+        plain_text: Whether links may leave this machine without TLS; only for networks that are trusted.
         synchronization: How the sites keep in step - "fsa" is every worker of every site in every step,
             "hfa(k1=20) + outer(momentum=0.9)" 20 steps between two means; a technique, then rules.
         compression: How gradients and changes of weights travel between sites, both ways - "none" is dense
@@ -127,6 +132,8 @@ def geo_train_gnn(
             seed=seed,
             timeout_s=timeout_s,
             topology=topology,
+            certificates=certificates,
+            plain_text=plain_text,
             synchronization=synchronization,
             compression=compression,
             transmission=transmission,

@@ -9,6 +9,7 @@ from ..training.config import LearningConfig, TrainingConfig
 from .compression import compression
 from .metrics.ports import check_port
 from .scheduling import transmission
+from .security import check_security
 from .synchronization import synchronization
 from .topology import check
 
@@ -22,8 +23,13 @@ class GeoTrainingConfig(LearningConfig):
     """
 
     topology: Mapping[str, Any] = field(default_factory=dict)
-    """Addresses, `{"root": "host:port", "sites": {name: {"listens": "host:port"}}}`; what is missing is a
-    free port of this machine."""
+    """Addresses, `{"root": "host:port", "sites": {name: {"listens": "host:port", "accepts": "host:port"}}}`;
+    what is missing is a free port of this machine, and who has no `accepts` only dials out."""
+    certificates: str = ""
+    """Folder with `tls.crt`, `tls.key` and `ca.crt` of this node, or with such a folder for each node of this
+    machine; links between sites are TLS then, in which both ends show certificates."""
+    plain_text: bool = False
+    """Whether links may leave this machine without TLS; only for networks that are trusted."""
     synchronization: str = "fsa"
     """How the sites keep in step: a technique with its options, then rules, such as `fsa` (every worker of
     every site in every step), `mixed(optimizer=dcasgd(rate=0.01))` (the root's optimizer in the place of the
@@ -59,7 +65,7 @@ class GeoTrainingConfig(LearningConfig):
             )
         compression(self.compression)
         transmission(self.transmission)
-        check(self.topology)
+        check_security(self.certificates, self.plain_text, check(self.topology))
         check_port(self.metrics_port)
         if "://" in self.checkpoint_folder:
             raise InputError(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from .errors import GeoError, LinkClosedError, LinkError, PeerError, ProtocolError, RefusedError
-from .messages import Join, Message, Refusal, Welcome
+from .messages import JOINED, Join, Message, Refusal, Welcome
 from .metrics import UNOBSERVED, Observer
 from .metrics.arrivals import ObservedTraffic
 from .transport.base import Connection, Traffic
@@ -145,6 +145,7 @@ class Link:
                 raise RefusedError(f"{self._ends.peer}: {reply.reason}")
             if not isinstance(reply, Welcome):
                 raise ProtocolError(f"{self._ends.peer} greets with {type(reply).__name__}")
+            connection.limits = JOINED
         except GeoError:
             connection.close()
             raise

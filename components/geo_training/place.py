@@ -19,7 +19,6 @@ from .server import dial
 from .synchronization import WorkerPolicy, synchronization
 from .synchronization.base import POSITION
 from .topology import ROOT
-from .transport.tcp import TcpTransport
 from .tree_job import TreeJob
 
 TREE, WORKER = "GEOKFP_TREE", "GEOKFP_WORKER"
@@ -70,7 +69,7 @@ class Place:
         if name not in job.topology.workers:
             raise InputError(f"{WORKER} {name!r}: must be one of {', '.join(job.topology.workers)}")
         site = job.topology.site(name).name
-        client = dial(job, name, site, TcpTransport(), observer=recorder_of(job))
+        client = dial(job, name, site, observer=recorder_of(job))
         plane = Plane(client, Members(workers=job.topology.workers, name=name), job.slices)
         policy = synchronization(job.synchronization).worker()
         rounds = 0

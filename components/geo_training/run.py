@@ -36,6 +36,7 @@ from .attempts import Kept, run_attempts
 from .config import GeoTrainingConfig
 from .job import METRICS, GeoJob
 from .metrics.watch import measured_of
+from .security import check_certificates
 from .summary import Alone, Classes, Links, write_report
 from .topology import ROOT, read
 from .tree_job import TreeJob
@@ -48,6 +49,8 @@ NO_PART = (
     *NO_PART_IN_RESULT,
     "checkpoint_every",
     "topology",
+    "certificates",
+    "plain_text",
     "compare_alone",
     "round_timeout_s",
     "metrics_host",
@@ -107,6 +110,7 @@ def _start(trained: Path | None, parts: Partitions) -> TrainedGnn | None:
 def _plan(config: GeoTrainingConfig, parts: Partitions, start: TrainedGnn | None, work: Path) -> GeoJob:
     workers = {site.name: site.num_parts for site in parts.sites}
     topology = read(config.topology, workers, free_ports(len(workers) + 1))
+    check_certificates(config.certificates, (ROOT, *workers))
     source: ModelSource
     if start is None:
         source = model_source(config.training, parts, work)
@@ -129,6 +133,8 @@ def _plan(config: GeoTrainingConfig, parts: Partitions, start: TrainedGnn | None
             synchronization=config.synchronization,
             compression=config.compression,
             transmission=config.transmission,
+            certificates=config.certificates,
+            plain_text=config.plain_text,
             round_timeout_s=float(config.round_timeout_s),
             metrics_folder=str((work / METRICS).absolute()),
             metrics_host=config.metrics_host,

@@ -17,15 +17,16 @@ from .metrics import UNOBSERVED, Observer
 from .metrics.watch import recorder_of, watching
 from .node_checkpoints import Keeper, node_keeper
 from .route import TreeRouter
+from .security import check_certificates, transport
 from .synchronization import NodePolicy, synchronization
 from .synchronization.node import Root
 from .topology import ROOT
-from .transport.base import Transport
-from .transport.tcp import TcpTransport
 from .tree_job import TreeJob
 
 CONNECT_S = 60.0
 """How long a node tries to reach another, at the start and when a connection was lost."""
+ATTEMPT_S = 10.0
+"""How long it waits for an answer before it looks up the other's addresses again."""
 
 
 def main(arguments: list[str]) -> None:
@@ -35,12 +36,14 @@ def main(arguments: list[str]) -> None:
         arguments: the node's name and the path of a `TreeJob`.
 
     Raises:
+        InputError: a certificate that the others would refuse.
         GeoError: a round waited too long, or a node was lost.
     """
     name, job = arguments[0], TreeJob.read(Path(arguments[1]))
     threading.excepthook = end_process
-    transport = TcpTransport()
-    listener = transport.listen(job.topology.address(name))
+    check_certificates(job.certificates, (name,))
+    address = job.topology.address(name)
+    listener = transport(job.certificates, job.topology, name, address).listen(address)
     policy, down, up = _parts(job, name)
     keeper = node_keeper(job, name, {"policy": policy, "down": down, "up": up})
     rounds, recorder = _go_on(job, policy, keeper), recorder_of(job)
@@ -56,7 +59,7 @@ def main(arguments: list[str]) -> None:
         TreeRouter(job.topology),
         policy,
         down,
-        {} if name == ROOT else {ROOT: dial(job, name, ROOT, transport, up, recorder)},
+        {} if name == ROOT else {ROOT: dial(job, name, ROOT, up, recorder)},
     )
     if keeper is not None and job.resume:
         aggregator.load_state(keeper.restore(job.resume))
@@ -92,7 +95,6 @@ def dial(
     job: TreeJob,
     name: str,
     peer: str,
-    transport: Transport,
     up: Compressor | None = None,
     observer: Observer | None = None,
 ) -> Client:
@@ -102,7 +104,6 @@ def dial(
         job: the tree.
         name: the node.
         peer: the node above it.
-        transport: how it is reached.
         up: encodes what goes up; None sends all as it is.
         observer: is told what happens on the link; None tells nobody.
 
@@ -116,7 +117,9 @@ def dial(
         round_timeout_s=job.round_timeout_s,
         reconnect_s=CONNECT_S,
     )
-    connect = partial(transport.connect, job.topology.address(peer), CONNECT_S)
+    address = job.topology.address(peer)
+    reached = transport(job.certificates, job.topology, name, address, peer)
+    connect = partial(reached.connect, address, ATTEMPT_S)
     return Client(settings, connect, up or compression("none").up(), observer=observer or UNOBSERVED)
 
 

@@ -12,6 +12,7 @@ from .transport.base import Address
 
 ROOT = "root"
 LOOPBACK = "127.0.0.1"
+_OF_SITE = ("listens", "accepts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +23,14 @@ class Site:
         name: the site's node, which is its aggregator.
         num_workers: workers of the site.
         listens: where its aggregator listens for the site's own workers.
+        accepts: where nodes of other sites reach it; only such a site may be a relay or a shard. None for a
+            site that only dials out.
     """
 
     name: str
     num_workers: int
     listens: Address
+    accepts: Address | None = None
 
     @property
     def workers(self) -> tuple[str, ...]:
@@ -52,9 +56,20 @@ class Topology:
             raise InputError(
                 f"sites are {names}, allowed: one or more, unlike names without '/', none {ROOT!r}"
             )
-        addresses = [str(self.root), *(str(site.listens) for site in self.sites)]
+        addresses = [str(address) for address in self.addresses]
         if len(set(addresses)) != len(addresses):
             raise InputError(f"topology listens at {addresses}, allowed: each address once")
+
+    @property
+    def addresses(self) -> tuple[Address, ...]:
+        """All addresses that nodes listen at."""
+        accepts = (site.accepts for site in self.sites if site.accepts is not None)
+        return (self.root, *(site.listens for site in self.sites), *accepts)
+
+    @property
+    def accepting(self) -> tuple[Site, ...]:
+        """The sites that nodes of other sites may dial."""
+        return tuple(site for site in self.sites if site.accepts is not None)
 
     @property
     def workers(self) -> tuple[str, ...]:
@@ -75,12 +90,14 @@ class Topology:
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the form that `read` reads, whole."""
-        sites = {s.name: {"listens": str(s.listens)} for s in self.sites}
-        return {"root": str(self.root), "sites": sites}
+        return {"root": str(self.root), "sites": {site.name: _shown(site) for site in self.sites}}
 
 
-def check(options: Mapping[str, Any]) -> None:
+def check(options: Mapping[str, Any]) -> tuple[Address, ...]:
     """Checks the `topology` parameter as far as it can be without knowing the sites.
+
+    Returns:
+        The addresses that it gives.
 
     Raises:
         InputError: a key that does not exist, an address that is none, or one that two nodes listen at.
@@ -92,17 +109,17 @@ def check(options: Mapping[str, Any]) -> None:
         raise InputError(f"topology['sites'] is {sites!r}, allowed: a mapping of site names")
     for name, site in sites.items():
         option = f"topology['sites'][{name!r}]"
-        _allowed(option, site, ("listens",))
-        if "listens" in site:
-            given.append((f"{option}['listens']", site["listens"]))
-    _check_addresses(given)
+        _allowed(option, site, _OF_SITE)
+        given += [(f"{option}[{key!r}]", site[key]) for key in _OF_SITE if key in site]
+    return _checked_addresses(given)
 
 
 def read(options: Mapping[str, Any], workers: Mapping[str, int], free_ports: Sequence[int]) -> Topology:
     """Makes the topology of a run from the `topology` parameter; empty means all on this machine.
 
     Args:
-        options: `{"root": "host:port", "sites": {"site-0": {"listens": "host:port"}}}`, each part optional.
+        options: `{"root": "host:port", "sites": {"site-0": {"listens": "host:port", "accepts":
+            "host:port"}}}`, each part optional.
         workers: number of workers by site name.
         free_ports: ports of this machine for the nodes that `options` gives no address, one a site and one
             more.
@@ -123,17 +140,30 @@ def read(options: Mapping[str, Any], workers: Mapping[str, int], free_ports: Seq
 
     return Topology(
         root=address(options, "root"),
-        sites=tuple(Site(name, n, address(sites.get(name, {}), "listens")) for name, n in workers.items()),
+        sites=tuple(
+            Site(name, n, address(sites.get(name, {}), "listens"), _accepts(sites.get(name, {})))
+            for name, n in workers.items()
+        ),
     )
 
 
-def _check_addresses(given: Iterable[tuple[str, Any]]) -> None:
+def _accepts(given: Mapping[str, Any]) -> Address | None:
+    return Address.parse(given["accepts"], "topology accepts") if "accepts" in given else None
+
+
+def _shown(site: Site) -> dict[str, str]:
+    accepts = {} if site.accepts is None else {"accepts": str(site.accepts)}
+    return {"listens": str(site.listens), **accepts}
+
+
+def _checked_addresses(given: Iterable[tuple[str, Any]]) -> tuple[Address, ...]:
     taken: dict[Address, str] = {}
     for option, text in given:
         address = Address.parse(text, option)
         if address in taken:
             raise InputError(f"{option} is {text!r}, allowed: another address than {taken[address]}")
         taken[address] = option
+    return tuple(taken)
 
 
 def _allowed(option: str, value: Any, keys: tuple[str, ...]) -> None:

@@ -14,6 +14,7 @@ from .._files.checkpoints import digest
 from .compression import compression
 from .metrics.ports import check_port
 from .scheduling import Slices, transmission
+from .security import check_security
 from .synchronization import synchronization
 from .topology import ROOT, Topology, read
 
@@ -24,6 +25,8 @@ KEYS = (
     "synchronization",
     "compression",
     "transmission",
+    "certificates",
+    "plain_text",
     "round_timeout_s",
     "checkpoint_folder",
     "checkpoint_every",
@@ -40,7 +43,7 @@ class TreeJob:
 
     Raises:
         InputError: a synchronisation, compression or transmission that is not allowed, or not with so many
-            workers.
+            workers; an address beyond this machine without certificates.
     """
 
     run_id: str
@@ -55,6 +58,10 @@ class TreeJob:
     """How values travel between sites."""
     transmission: str = "fifo"
     """In which pieces and in what order they do."""
+    certificates: str = ""
+    """Folder with each node's certificate, key and authority; see `transport/certificates.py`."""
+    plain_text: bool = False
+    """Whether links that leave this machine may go without TLS."""
     round_timeout_s: float = 300.0
     """Seconds that a round waits for its last worker."""
     checkpoint_folder: str = ""
@@ -77,6 +84,7 @@ class TreeJob:
         chosen.check_workers(len(self.topology.workers))
         compression(self.compression)
         transmission(self.transmission)
+        check_security(self.certificates, self.plain_text, self.topology.addresses)
         every = f"checkpoint_every is {self.checkpoint_every!r}, allowed"
         if self.checkpoint_every < 0 or (self.checkpoint_every and not self.checkpoint_folder):
             raise InputError(f"{every}: 1 or more with a checkpoint_folder, else 0")

@@ -31,7 +31,6 @@ from .server import dial, end_process
 from .synchronization import synchronization
 from .topology import ROOT
 from .transport.base import Traffic
-from .transport.tcp import TcpTransport
 from .units import SITE, TREE
 from .worker_checkpoints import Pace, WorkerShelf
 
@@ -60,9 +59,7 @@ class _Worker:
         self._config: TrainingConfig = job.config.training
         self._here = job.tree.topology.site(site.place.site)
         self._name = self._here.workers[site.place.machine]
-        self._client: Client = dial(
-            job.tree, self._name, self._here.name, TcpTransport(), observer=recorder_of(job.tree)
-        )
+        self._client: Client = dial(job.tree, self._name, self._here.name, observer=recorder_of(job.tree))
         self._watched = watch_worker(job.tree, self._name, self._client)
 
     def train_over_all_sites(self) -> None:

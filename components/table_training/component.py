@@ -24,6 +24,8 @@ def geo_train(
     num_workers: int = 1,
     eval_every: int = 1,
     topology: dict[str, Any] = {},
+    certificates: str = "",
+    plain_text: bool = False,
     synchronization: str = "fsa",
     compression: str = "none",
     transmission: str = "fifo",
@@ -60,6 +62,9 @@ def geo_train(
         eval_every: Epochs between two judgements by each site's validation rows.
         topology: Addresses, as {"root" - "host:port", "sites" - {name - {"listens" - "host:port"}}}; what is
             missing is a free port of this machine.
+        certificates: Folder with tls.crt, tls.key and ca.crt of this node, or with such a folder for each
+            node of this machine; links between sites are TLS then, in which both ends show certificates.
+        plain_text: Whether links may leave this machine without TLS; only for networks that are trusted.
         synchronization: How the sites keep in step - "fsa" is every worker of every site in every step,
             "hfa(k1=20) + outer(momentum=0.9)" 20 steps between two means; a technique, then rules.
         compression: How gradients and changes of weights travel between sites, both ways - "none" is dense
@@ -97,6 +102,8 @@ def geo_train(
             num_workers=num_workers,
             eval_every=eval_every,
             topology=topology,
+            certificates=certificates,
+            plain_text=plain_text,
             synchronization=synchronization,
             compression=compression,
             transmission=transmission,

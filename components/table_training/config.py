@@ -8,6 +8,7 @@ from .._files import InputError
 from ..geo_training.compression import compression
 from ..geo_training.metrics.ports import check_port
 from ..geo_training.scheduling import transmission
+from ..geo_training.security import check_security
 from ..geo_training.synchronization import synchronization
 from ..geo_training.topology import check
 from ..ingest.config import MAX_SEED
@@ -43,8 +44,13 @@ class GeoTableConfig:
     eval_every: int = 1
     """Epochs between two judgements by each site's validation rows."""
     topology: Mapping[str, Any] = field(default_factory=dict)
-    """Addresses, `{"root": "host:port", "sites": {name: {"listens": "host:port"}}}`; what is missing is a
-    free port of this machine."""
+    """Addresses, `{"root": "host:port", "sites": {name: {"listens": "host:port", "accepts": "host:port"}}}`;
+    what is missing is a free port of this machine, and who has no `accepts` only dials out."""
+    certificates: str = ""
+    """Folder with `tls.crt`, `tls.key` and `ca.crt` of this node, or with such a folder for each node of this
+    machine; links between sites are TLS then, in which both ends show certificates."""
+    plain_text: bool = False
+    """Whether links may leave this machine without TLS; only for networks that are trusted."""
     synchronization: str = "fsa"
     """How the sites keep in step: a technique with its options, then rules, such as `fsa` or `hfa(k1=20)`;
     the README.md of geo_training lists them."""
@@ -86,7 +92,7 @@ class GeoTableConfig:
         synchronization(self.synchronization)
         compression(self.compression)
         transmission(self.transmission)
-        check(self.topology)
+        check_security(self.certificates, self.plain_text, check(self.topology))
         check_port(self.metrics_port)
 
     @property

@@ -15,6 +15,7 @@ from .._launch import Job, Replica, Role, free_ports, progress
 from ..geo_training.attempts import Kept, run_attempts
 from ..geo_training.job import METRICS
 from ..geo_training.metrics.watch import measured_of
+from ..geo_training.security import check_certificates
 from ..geo_training.summary import Classes, Links
 from ..geo_training.topology import ROOT, Topology, read
 from ..geo_training.tree_job import TreeJob
@@ -44,6 +45,8 @@ NO_PART_IN_RESULT = (
     "checkpoint_every",
     "launcher",
     "topology",
+    "certificates",
+    "plain_text",
     "round_timeout_s",
     "metrics_host",
     "metrics_port",
@@ -120,6 +123,7 @@ def _check_workers(config: GeoTableConfig, shards: Shards) -> None:
 
 def _topology(config: GeoTableConfig, shards: Shards) -> Topology:
     workers = {site.name: config.num_workers for site in shards.sites}
+    check_certificates(config.certificates, (ROOT, *workers))
     return read(config.topology, workers, free_ports(len(workers) + 1))
 
 
@@ -153,6 +157,8 @@ def _plan(
             synchronization=config.synchronization,
             compression=config.compression,
             transmission=config.transmission,
+            certificates=config.certificates,
+            plain_text=config.plain_text,
             round_timeout_s=float(config.round_timeout_s),
             metrics_folder=str((work / METRICS).absolute()),
             metrics_host=config.metrics_host,

@@ -19,7 +19,6 @@ from ..geo_training.state import STATE, State
 from ..geo_training.synchronization import synchronization
 from ..geo_training.topology import ROOT
 from ..geo_training.transport.base import Traffic
-from ..geo_training.transport.tcp import TcpTransport
 from ..geo_training.worker_checkpoints import Pace, WorkerShelf
 from ..ingest.graph import Array
 from ..training.seeds import draw_seed, seed_everything
@@ -58,7 +57,7 @@ class _Worker:
         shard = job.site(self._here.name)
         self._rows = WorkerRows(shard, self._number, self._here.num_workers)
         observer = recorder_of(job.tree)
-        self._client = dial(job.tree, name, self._here.name, TcpTransport(), observer=observer)
+        self._client = dial(job.tree, name, self._here.name, observer=observer)
         self._watched = watch_worker(job.tree, name, self._client)
         self._plane = Plane(
             self._client, Members(workers=job.tree.topology.workers, name=name), job.tree.slices

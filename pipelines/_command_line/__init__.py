@@ -1,4 +1,4 @@
-"""The `geokfp` command: list, run and compile pipelines, and a demonstration.
+"""The `geokfp` command: list, run and compile pipelines, a demonstration, and certificates to try TLS with.
 
 One file a sub-command; each says in its help what it does and gives an example. Nothing here imports an
 engine (torch, dgl, mxnet), and kfp only where a pipeline is compiled or run.
@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from .certificates_command import certificates
 from .compile_command import compile_pipelines
 from .demo_command import demo
 from .errors import CommandError
@@ -28,6 +29,7 @@ app.command("list")(list_pipelines)
 app.command("run")(run)
 app.command("compile")(compile_pipelines)
 app.command("demo")(demo)
+app.command("certificates")(certificates)
 
 
 def _print_version(wanted: bool) -> None:

@@ -50,6 +50,8 @@ def make_cross_site(*, retries: int = 1, timeout_s: int = 24 * HOUR_S) -> Any:
         weight_decay: float = 0.0005,
         num_samplers: int = 0,
         topology: dict[str, Any] = {},  # noqa: B006
+        certificates: str = "",
+        plain_text: bool = False,
         synchronization: str = "fsa",
         compression: str = "none",
         transmission: str = "fifo",
@@ -93,6 +95,8 @@ def make_cross_site(*, retries: int = 1, timeout_s: int = 24 * HOUR_S) -> Any:
             weight_decay: L2 penalty of Adam.
             num_samplers: Processes per worker that sample ahead; 0: the worker samples.
             topology: Addresses of root and sites; what is missing is a free port of the machine.
+            certificates: Folder with tls.crt, tls.key and ca.crt; links between sites are TLS then.
+            plain_text: Whether links may leave the machine without TLS.
             synchronization: How the sites keep in step, such as fsa (all in every step) or hfa(k1=20).
             compression: How values travel between sites, such as none, fp16 or top_k(ratio=0.01).
             transmission: In what pieces and order they do: fifo, or p3 (first layers first).
@@ -150,6 +154,8 @@ def make_cross_site(*, retries: int = 1, timeout_s: int = 24 * HOUR_S) -> Any:
                 weight_decay=weight_decay,
                 num_samplers=num_samplers,
                 topology=topology,
+                certificates=certificates,
+                plain_text=plain_text,
                 synchronization=synchronization,
                 compression=compression,
                 transmission=transmission,

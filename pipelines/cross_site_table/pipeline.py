@@ -46,6 +46,8 @@ def make_cross_site_table(*, retries: int = 1, timeout_s: int = 24 * HOUR_S) -> 
         workers_per_site: int = 1,
         eval_every: int = 1,
         topology: dict[str, Any] = {},  # noqa: B006
+        certificates: str = "",
+        plain_text: bool = False,
         synchronization: str = "fsa",
         compression: str = "none",
         transmission: str = "fifo",
@@ -82,6 +84,8 @@ def make_cross_site_table(*, retries: int = 1, timeout_s: int = 24 * HOUR_S) -> 
             workers_per_site: Workers of each site; they share its training rows.
             eval_every: Epochs between two judgements by each site's validation rows.
             topology: Addresses of root and sites; what is missing is a free port of the machine.
+            certificates: Folder with tls.crt, tls.key and ca.crt; links between sites are TLS then.
+            plain_text: Whether links may leave the machine without TLS.
             synchronization: How the sites keep in step, such as fsa (all in every step) or hfa(k1=20).
             compression: How values travel between sites, such as none, fp16 or top_k(ratio=0.01).
             transmission: In what pieces and order they do: fifo, or p3 (first layers first).
@@ -124,6 +128,8 @@ def make_cross_site_table(*, retries: int = 1, timeout_s: int = 24 * HOUR_S) -> 
                 num_workers=workers_per_site,
                 eval_every=eval_every,
                 topology=topology,
+                certificates=certificates,
+                plain_text=plain_text,
                 synchronization=synchronization,
                 compression=compression,
                 transmission=transmission,

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable
 
 from geokfp.components.geo_training.errors import DeadlineError, LinkClosedError
-from geokfp.components.geo_training.messages import BEFORE_JOIN, JOINED, Limits, Message, encode, read_message
+from geokfp.components.geo_training.messages import BEFORE_JOIN, Limits, Message, encode, read_message
 from geokfp.components.geo_training.transport.base import Address, Traffic
 
 DROP, REPEAT, CUT = "drop", "repeat", "cut"
@@ -37,6 +37,8 @@ class Faults:
 
 
 class MemoryConnection:
+    identity = None
+
     def __init__(self, limits: Limits, inbox: queue.Queue, faults: Faults) -> None:
         self.limits = limits
         self.traffic = Traffic()
@@ -102,7 +104,7 @@ class MemoryTransport:
     def connect(self, address: Address, timeout_s: float) -> MemoryConnection:
         if address not in self._listeners:
             raise LinkClosedError(f"memory: nobody listens at {address}")
-        ours = MemoryConnection(JOINED, queue.Queue(), self.faults)
+        ours = MemoryConnection(BEFORE_JOIN, queue.Queue(), self.faults)
         theirs = MemoryConnection(BEFORE_JOIN, queue.Queue(), self.faults)
         ours.other, theirs.other = theirs, ours
         self._listeners[address].backlog.put(theirs)

@@ -12,8 +12,10 @@ from ..units import Unit
 from . import demo, dense, fp16, quantized, sparse, two_bit, zstd
 from .base import Decoder
 
-MOST_VALUES = 1 << 28
-"""A unit of more (1 GiB of FP32) is refused: some codecs need few bytes for many values."""
+MOST_VALUES = 1 << 25
+"""A unit of more (128 MiB of FP32) is refused: some codecs need few bytes for many values."""
+_MOST_WRAPPERS = 3
+"""Codecs around another that any technique uses; each may claim memory of its own."""
 
 _LEAVES: Mapping[str, Decoder] = {
     dense.NAME: dense.read,
@@ -45,6 +47,8 @@ def decode_values(unit: Unit, payload: Payload) -> Array:
     """
     if unit.count > MOST_VALUES:
         raise ProtocolError(f"{unit.count} values of {unit.key}, at most {MOST_VALUES} are decoded")
+    if payload.codec.count("/") > _MOST_WRAPPERS:
+        raise ProtocolError(f"codec {payload.codec!r:.80} has more than {_MOST_WRAPPERS} around another")
     name, separator, inner = payload.codec.partition("/")
     if name in _WRAPPERS:
         return _WRAPPERS[name](unit, Payload(inner, payload.dtype, payload.buffers), decode_values)

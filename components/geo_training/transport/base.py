@@ -1,5 +1,6 @@
 """What a transport is: connections that carry whole messages and count their bytes. Knows no rounds."""
 
+import ipaddress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -16,7 +17,7 @@ class Address:
 
     @classmethod
     def parse(cls, text: str, option: str) -> "Address":
-        """Reads `host:port`.
+        """Reads `host:port`, where the host is a name, an IPv4 address, or an IPv6 address in brackets.
 
         Raises:
             InputError: it is not that; names `option`.
@@ -24,10 +25,18 @@ class Address:
         host, separator, port = text.rpartition(":") if isinstance(text, str) else ("", "", "")
         if not separator or not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
             raise InputError(f"{option} is {text!r}, allowed: host:port with a port from 1 to 65535")
-        return cls(host, int(port))
+        return cls(host[1:-1] if host[0] + host[-1] == "[]" else host, int(port))
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether nothing outside this machine can be meant; of a name only `localhost`."""
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host.lower() == "localhost"
 
     def __str__(self) -> str:
-        return f"{self.host}:{self.port}"
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 @dataclass(slots=True)
@@ -57,10 +66,14 @@ class Connection(Protocol):
     """One connection; any thread may send, one thread receives."""
 
     limits: Limits
-    """What a received frame may hold."""
+    """What a received frame may hold: little until the peer has joined, or we have been welcomed."""
 
     traffic: Traffic
     """Where the connection counts; may be replaced by the link's own before a message after `Join`."""
+
+    @property
+    def identity(self) -> frozenset[str] | None:
+        """Nodes that the peer has proved to be, none before its first message; None where none can."""
 
     def send(self, message: Message) -> None:
         """Sends one message whole.

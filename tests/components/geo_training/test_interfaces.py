@@ -72,11 +72,13 @@ def test_a_site_route_ends_at_the_site_and_passes_the_root_by():
 
 
 def test_a_topology_takes_given_addresses_and_free_ports_for_the_rest():
-    options = {"root": "hub.example:7000", "sites": {"oslo": {"listens": "oslo.example:7001"}}}
+    of_oslo = {"listens": "oslo.example:7001", "accepts": "oslo.example:7002"}
+    options = {"root": "hub.example:7000", "sites": {"oslo": of_oslo}}
     topology = read(options, WORKERS, (9001, 9002))
     assert str(topology.address(ROOT)) == "hub.example:7000"
     assert str(topology.address("oslo/trainer-1")) == "oslo.example:7001"
     assert str(topology.address("paris")) == "127.0.0.1:9001"
+    assert [(site.name, str(site.accepts)) for site in topology.accepting] == [("oslo", of_oslo["accepts"])]
     assert read(topology.to_dict(), WORKERS, ()) == topology
     assert topology.children(ROOT) == ("paris", "oslo")
     assert topology.children("paris") == ("paris/trainer-0", "paris/trainer-1")
@@ -90,8 +92,13 @@ def test_a_topology_takes_given_addresses_and_free_ports_for_the_rest():
         ({"root": "a:0"}, "allowed: host:port"),
         ({"root": 7000.0}, "allowed: host:port"),
         ({"sites": []}, r"topology\['sites'\] is \[\]"),
-        ({"sites": {"oslo": {"accepts": "a:1"}}}, r"\['accepts'\], allowed: listens"),
-        ({"sites": {"oslo": 3}}, "allowed: a mapping with listens"),
+        ({"sites": {"oslo": {"takes": "a:1"}}}, r"\['takes'\], allowed: listens, accepts"),
+        ({"sites": {"oslo": {"accepts": "a"}}}, r"\['accepts'\] is 'a', allowed: host:port"),
+        (
+            {"sites": {"oslo": {"listens": "a:1", "accepts": "a:1"}}},
+            r"\['accepts'\] is 'a:1', allowed: another",
+        ),
+        ({"sites": {"oslo": 3}}, "allowed: a mapping with listens, accepts"),
         ({"sites": {"rome": {}}}, r"names \['rome'\], allowed: \['oslo', 'paris'\]"),
         (
             {"root": "a:1", "sites": {"oslo": {"listens": "a:1"}}},

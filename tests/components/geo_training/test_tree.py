@@ -10,7 +10,7 @@ from geokfp.components._launch import free_ports
 from geokfp.components.geo_training.client import Terms
 from geokfp.components.geo_training.compression import compression
 from geokfp.components.geo_training.errors import DeadlineError, LinkError, RefusedError
-from geokfp.components.geo_training.messages import VERSION, Answer, Push, encode
+from geokfp.components.geo_training.messages import JOINED, VERSION, Answer, Push, encode
 from geokfp.components.geo_training.transport.base import Address
 from geokfp.components.geo_training.transport.tcp import TcpTransport
 from geokfp.components.geo_training.units import SITE, TREE, RoundId, Unit
@@ -96,6 +96,7 @@ def test_bytes_are_counted_as_they_are_on_the_socket():
     answer = b"".join(bytes(piece) for piece in encode(Answer(push.round, 2.0, values)))
     with socket.create_server(("127.0.0.1", 0)) as listener:
         connection = TcpTransport().connect(Address(*listener.getsockname()), 5.0)
+        connection.limits = JOINED
         peer, _ = listener.accept()
         with peer:
             for _ in range(3):

@@ -69,6 +69,7 @@ def _job(stack: _Stack, setting: Setting) -> TreeJob:
         topology=topology,
         synchronization=stack.synchronization.format(learning_rate=setting.learning_rate),
         compression=stack.compression,
+        plain_text=True,
     )
 
 
