@@ -11,25 +11,47 @@ Lengths are held against `Limits` before anything is allocated. Whatever is wron
 """
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import msgpack
 import numpy as np
 
+from .block_messages import (
+    Beside,
+    Blocks,
+    Probe,
+    Received,
+    beside_from_head,
+    blocks_from_head,
+    blocks_to_head,
+    received_from_head,
+    received_to_head,
+)
 from .errors import FrameError
-from .units import RoundId, Unit
+from .heads import ABSENT as ABSENT
+from .heads import MAX_NAME_CHARACTERS
+from .heads import NOTHING as NOTHING
+from .heads import Array as Array
+from .heads import Payload as Payload
+from .heads import fields_of as _fields
+from .heads import listed as _list
+from .heads import natural as _natural
+from .heads import number as _number
+from .heads import payload_from_head as _payload_from_head
+from .heads import payload_to_head as _payload_to_head
+from .heads import round_from_head as _round_from_head
+from .heads import round_to_head as _round_to_head
+from .heads import text as _text
+from .units import RoundId
 
 MAGIC = b"GKFP"
 VERSION = 2
-MAX_NAME_CHARACTERS = 256
 MAX_BUFFERS = 16
 
-Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 Bytes: TypeAlias = bytes | memoryview
 _HEADER = struct.Struct("<4sBBHIQ")
-_DTYPES = frozenset(("<f2", "<f4", "<f8", "|i1", "|u1", "<u2", "<i4", "<u4", "<i8"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,31 +67,6 @@ BEFORE_JOIN = Limits(head_bytes=4096, body_bytes=0)
 
 JOINED = Limits(head_bytes=1 << 20, body_bytes=1 << 26)
 """For a peer that has joined; a client cuts what is larger into slices."""
-
-
-@dataclass(frozen=True, slots=True)
-class Payload:
-    """Values as a compressor left them.
-
-    Attributes:
-        codec: name of the compressor that reads them; `ABSENT` for a contribution without values.
-        dtype: of the values when decoded, such as `<f4`.
-        buffers: the encoded values, one-dimensional.
-    """
-
-    codec: str
-    dtype: str
-    buffers: tuple[Array, ...]
-
-    @property
-    def num_bytes(self) -> int:
-        """Bytes of the buffers on the wire."""
-        return sum(buffer.nbytes for buffer in self.buffers)
-
-
-ABSENT = "absent"
-NOTHING = Payload(ABSENT, "<f4", ())
-"""What a worker sends that takes part in a round without values: no samples left, or not the first worker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +171,20 @@ class TrafficReport:
 
 
 Message: TypeAlias = (
-    Join | Welcome | Push | Pull | Missing | Answer | Leave | Refusal | TrafficQuery | TrafficReport
+    Join
+    | Welcome
+    | Push
+    | Pull
+    | Missing
+    | Answer
+    | Leave
+    | Refusal
+    | TrafficQuery
+    | TrafficReport
+    | Blocks
+    | Received
+    | Beside
+    | Probe
 )
 
 
@@ -250,68 +260,6 @@ def _build(code: int, fields: list[Any], body: Array, num_buffers: int) -> Messa
     return message
 
 
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or not 0 < len(value) <= MAX_NAME_CHARACTERS:
-        raise ValueError(f"a text of 1 to {MAX_NAME_CHARACTERS} characters is needed, not {value!r:.40}")
-    return value
-
-
-def _natural(value: Any) -> int:
-    if type(value) is not int or not 0 <= value < 1 << 62:
-        raise ValueError(f"a whole number from 0 is needed, not {value!r:.40}")
-    return value
-
-
-def _number(value: Any) -> float:
-    if type(value) is not float or not 0 <= value < float("inf"):
-        raise ValueError(f"a finite number from 0 is needed, not {value!r:.40}")
-    return value
-
-
-def _fields(value: Any, count: int) -> Sequence[Any]:
-    if not isinstance(value, list) or len(value) != count:
-        raise ValueError(f"an array of {count} is needed, not {value!r:.40}")
-    return value
-
-
-def _list(value: Any) -> list[Any]:
-    if not isinstance(value, list):
-        raise ValueError(f"an array is needed, not {value!r:.40}")
-    return value
-
-
-def _round_to_head(round_id: RoundId) -> list[Any]:
-    unit = round_id.unit
-    return [round_id.scope, *unit.to_list(), round_id.number]
-
-
-def _round_from_head(value: Any) -> RoundId:
-    scope, key, offset, count, number = _fields(value, 5)
-    return RoundId(_text(scope), Unit(_text(key), _natural(offset), _natural(count)), _natural(number))
-
-
-def _payload_to_head(payload: Payload) -> list[Any]:
-    described = [[b.dtype.newbyteorder("<").str, b.size] for b in payload.buffers]
-    return [payload.codec, payload.dtype, described]
-
-
-def _payload_from_head(value: Any, body: Array) -> Payload:
-    codec, dtype, described = _fields(value, 3)
-    if dtype not in _DTYPES:
-        raise ValueError(f"dtype {dtype!r:.40} is not one of {', '.join(sorted(_DTYPES))}")
-    buffers, start = [], 0
-    for item in _list(described):
-        buffer_dtype, count = _fields(item, 2)
-        if buffer_dtype not in _DTYPES:
-            raise ValueError(f"dtype {buffer_dtype!r:.40} is not one of {', '.join(sorted(_DTYPES))}")
-        end = start + np.dtype(buffer_dtype).itemsize * _natural(count)
-        if end > body.nbytes:
-            raise ValueError("buffers longer than the body")
-        buffers.append(body[start:end].view(buffer_dtype))
-        start = end
-    return Payload(_text(codec), dtype, tuple(buffers))
-
-
 def _push_from_head(fields: list[Any], body: Array) -> Push:
     sender, round_id, reduction, weight, wait_s, covers, payload, priority = _fields(fields, 8)
     return Push(
@@ -365,6 +313,10 @@ _TYPES: tuple[_Type, ...] = (
     ),
     (TrafficQuery, lambda _: [], lambda f, _: TrafficQuery(*_fields(f, 0))),
     (TrafficReport, lambda m: [[list(link) for link in m.links]], lambda f, _: _report_from_head(f)),
+    (Blocks, blocks_to_head, blocks_from_head),
+    (Received, received_to_head, lambda f, _: received_from_head(f)),
+    (Beside, lambda m: [m.link, m.key], lambda f, _: beside_from_head(f)),
+    (Probe, lambda _: [], lambda f, _: Probe(*_fields(f, 0))),
 )
 _TYPES_BY_CODE = dict(enumerate(_TYPES, start=1))
 _TYPES_BY_CLASS = {

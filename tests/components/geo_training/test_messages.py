@@ -13,13 +13,17 @@ from geokfp.components.geo_training.messages import (
     NOTHING,
     VERSION,
     Answer,
+    Beside,
+    Blocks,
     Join,
     Leave,
     Limits,
     Missing,
     Payload,
+    Probe,
     Pull,
     Push,
+    Received,
     Refusal,
     TrafficQuery,
     TrafficReport,
@@ -64,6 +68,10 @@ messages = st.one_of(
     st.builds(Refusal, names),
     st.just(TrafficQuery()),
     st.builds(TrafficReport, st.lists(st.tuples(names, naturals, naturals), max_size=3).map(tuple)),
+    st.builds(Blocks, rounds, naturals, st.lists(naturals, max_size=3).map(tuple), payloads),
+    st.builds(Received, rounds, st.frozensets(st.integers(0, 200), max_size=5)),
+    st.builds(Beside, st.binary(min_size=8, max_size=8), st.binary(min_size=32, max_size=32)),
+    st.just(Probe()),
 )
 
 
