@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from ..units import DELTA, Unit
 from .base import Compressor, Technique
+from .blockwise import Blockwise
 from .decoding import decode
 from .per_unit import PerUnit
 from .spec import Spec, parse
@@ -38,7 +39,14 @@ class Compression:
         """Returns what encodes towards the workers, once for all links of a node; any thread may call it."""
         return self._per_unit(lambda technique: technique.towards_workers())
 
+    def up_blocks(self) -> Blockwise:
+        """Returns what encodes the blocks of units towards the root, on one link."""
+        return Blockwise(self._chooser(lambda technique: technique.towards_root()))
+
     def _per_unit(self, make: Callable[[Technique], Compressor]) -> Compressor:
+        return PerUnit(self._chooser(make))
+
+    def _chooser(self, make: Callable[[Technique], Compressor]) -> Callable[[Unit], Compressor]:
         gradients, changes = self.spec.technique, self.spec.technique.for_changes()
         rule, zstd = self.spec.by_size or self.spec.technique.size_rule(), self.spec.zstd
 
@@ -47,7 +55,7 @@ class Compression:
             chosen = make(changes if unit.role == DELTA else gradients) if small is None else small
             return chosen if zstd is None else Zstandard(chosen, zstd.level)
 
-        return PerUnit(choose)
+        return choose
 
 
 def compression(text: str) -> Compression:

@@ -120,6 +120,11 @@ class BiSparse:
         velocity[indices] = 0
         return payload
 
+    def take_back(self, values: Array) -> None:
+        """Keeps values that were sent and did not arrive, for the next; they gain no momentum again."""
+        assert self._unsent is not None  # they were encoded here
+        self._unsent += values
+
     def state(self) -> State:
         """See `Stateful`."""
         kept = {"velocity": self._velocity, "unsent": self._unsent}

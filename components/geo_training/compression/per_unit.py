@@ -38,6 +38,10 @@ class PerUnit:
         with lock:
             return compressor.encode(unit, values)
 
+    def of(self, unit: Unit) -> Compressor:
+        """Returns a unit's own compressor."""
+        return self._of(unit)[1]
+
     def state(self) -> State:
         """See `Stateful`: that of each unit that has any."""
         states = {unit: state_of(compressor) for unit, (_, compressor) in self._of_units.items()}
