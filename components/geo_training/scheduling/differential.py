@@ -9,6 +9,7 @@ whole, and a block of zeros that is not encoded is not sent. Knows nothing of ne
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -138,7 +139,7 @@ class Differential:
     def state(self) -> State:
         """See `Stateful`; called where nothing is under way."""
         arrays: dict[str, Array] = {}
-        entries = []
+        entries: list[dict[str, Any]] = []
         for (scope, unit), line in self._lines.items():
             name = str(len(entries))
             arrays[f"contributions {name}"] = line.ranking.contributions.copy()
