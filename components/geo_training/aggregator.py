@@ -10,10 +10,12 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from .block_messages import Beside, Blocks, Received
 from .carried import Value, carried_state, load_carried
 from .children import Children, Door
 from .client import Client, Pending, Result, Terms
-from .compression import Compressor, decode
+from .compression import Compressor
+from .dock import Dock
 from .errors import DeadlineError, GeoError, ProtocolError, RefusedError
 from .messages import NOTHING, Answer, Array, Message, Missing, Pull, Push, Refusal
 from .metrics import UNOBSERVED, Observer
@@ -79,6 +81,7 @@ class Aggregator:
             name=settings.name, run=settings.run, children=settings.children, observer=settings.observer
         )
         self._children = Children(door, listener, self)
+        self.dock = Dock(settings.name, self._children.send)
         self._router = router
         self._policy = policy
         self._down = down
@@ -113,6 +116,7 @@ class Aggregator:
         finally:
             self._ended.set()
             self._children.end()
+            self.dock.close()
             reason = "" if self._error is None else str(self._error)
             for uplink in self._uplinks.values():
                 uplink.close(reason)
@@ -128,12 +132,18 @@ class Aggregator:
                 self.failed(DeadlineError(self._describe(event)))
                 return
             self._finish(event)
+        self.dock.tick(now)
         for uplink in self._uplinks.values():
             uplink.check()
 
     def traffic(self) -> dict[str, Traffic]:
         """Returns the bytes of each link of this node so far, by the node at the other end."""
-        return self._children.traffic() | {peer: uplink.traffic for peer, uplink in self._uplinks.items()}
+        links = {
+            peer: Traffic(t.sent_bytes, t.received_bytes) for peer, t in self._children.traffic().items()
+        }
+        for peer, beside in self.dock.traffic().items():
+            links.setdefault(peer, Traffic()).add(beside)
+        return links | {peer: uplink.traffic for peer, uplink in self._uplinks.items()}
 
     def take(self, peer: str, message: Message) -> bool:
         """See `Parent`."""
@@ -142,6 +152,8 @@ class Aggregator:
                 self._on_push(peer, message)
             case Pull(round=round_id):
                 self._on_pull(peer, round_id)
+            case Blocks() | Beside() | Received():
+                self.dock.take(peer, message)
             case Refusal(reason=reason):  # the child gives up, and every round needs it
                 self.failed(RefusedError(f"{peer}: {reason}"))
                 return False
@@ -169,7 +181,7 @@ class Aggregator:
         reduction = REDUCTIONS.get(push.reduction)
         if reduction is None:
             raise ProtocolError(f"reduction {push.reduction!r} is not one of {', '.join(sorted(REDUCTIONS))}")
-        values = decode(push.round.unit, push.payload)
+        values = self.dock.values(peer, push)
         if values is not None and reduction.keeps_count and values.size != push.round.unit.count:
             raise ProtocolError(f"{push.round}: {peer} brings {values.size} values")
         expected = self._router.route(push.round, self._settings.name).expected(self._settings.name)
@@ -189,7 +201,7 @@ class Aggregator:
         if isinstance(event, Finished):
             self._finish(event)
         elif isinstance(event, Repeated) and event.result is not None:
-            self._children.send(peer, event.result, push.priority)
+            self.dock.answer(peer, event.result)
 
     def _check_begun(self, peer: str, round_id: RoundId) -> None:
         if not self._settings.children_begin:
@@ -206,7 +218,7 @@ class Aggregator:
         if event is None:
             self._children.send(peer, Missing(round_id))
         elif isinstance(event, Repeated) and event.result is not None:
-            self._children.send(peer, event.result, event.result.priority)
+            self.dock.answer(peer, event.result)
 
     def _finish(self, finished: Finished) -> None:
         round_id, name = finished.round, self._settings.name
@@ -250,7 +262,7 @@ class Aggregator:
         with self._lock:
             peers = self._rounds.settle(round_id, answer)
         for peer in peers:
-            self._children.send(peer, answer, answer.priority)
+            self.dock.answer(peer, answer)
 
     def _keep(self, number: int) -> None:
         """Keeps the state; all workers wait for the answer, so that nothing else is under way."""

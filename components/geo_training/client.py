@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from .block_messages import Blocks, Received
+from .carrier import Carrier, Whole
 from .compression import Compressor, decode
 from .errors import DeadlineError, GeoError, ProtocolError, RefusedError
 from .link import Ends, Link
@@ -120,6 +122,7 @@ class Client:
         compressor: encodes what goes up on this link.
         clock: seconds on a clock that never goes back.
         observer: is told what happens.
+        carrier: how pushes travel; None for whole ones.
 
     Raises:
         LinkError: the peer cannot be reached within `reconnect_s`.
@@ -133,10 +136,11 @@ class Client:
         compressor: Compressor,
         clock: Callable[[], float] = time.monotonic,
         observer: Observer = UNOBSERVED,
+        carrier: Carrier | None = None,
     ) -> None:
         self.observer = observer
         self._settings = settings
-        self._compressor = compressor
+        self._carrier = carrier or Whole(compressor)
         self._clock = clock
         self._changed = threading.Condition()
         self._pending: dict[RoundId, Pending] = {}
@@ -152,12 +156,15 @@ class Client:
             observer=observer,
         )
         self._link = Link(ends, dial, clock)
+        self._carrier.joined(self._link)
         self._link.read(self)
 
     @property
     def traffic(self) -> Traffic:
         """Bytes of this link so far, as this end counts them."""
-        return self._link.traffic
+        total = self._link.traffic
+        total.add(self._carrier.traffic)
+        return total
 
     def now(self) -> float:
         """Returns the seconds on the client's clock."""
@@ -193,7 +200,7 @@ class Client:
             GeoError: the link was given up before.
         """
         began = self._clock()
-        payload = NOTHING if values is None else self._compressor.encode(round_id.unit, values)
+        payload = NOTHING if values is None else self._carrier.payload(round_id, values, terms.weight)
         push = Push(
             sender=self._settings.name,
             round=round_id,
@@ -210,7 +217,7 @@ class Client:
             self._raise_error()
             self._pending[round_id] = pending
         self.observer.pushed(self._settings.name, round_id, payload)
-        self._link.send(push, push.priority)
+        self._carrier.send(push)
         self.observer.spent(Span(SEND, began, self._clock()))
         return pending
 
@@ -300,6 +307,7 @@ class Client:
             self._link.part(Refusal(reason), BEFORE_ALL)
         else:
             self._link.part(Leave(self._settings.name), LAST)
+        self._carrier.close()
 
     def _raise_error(self) -> None:
         if self._error is not None:
@@ -307,6 +315,7 @@ class Client:
 
     def rejoined(self) -> None:
         """See `Listening`: asks again for what is pending."""
+        self._carrier.joined(self._link)
         with self._changed:
             waiting = list(self._pending.values())
         for pending in waiting:
@@ -315,19 +324,15 @@ class Client:
     def take(self, message: Message) -> None:
         """See `Listening`."""
         match message:
-            case Answer(round=round_id):
-                with self._changed:
-                    pending = self._pending.pop(round_id, None)
-                if pending is not None:  # else a second answer to a second question
-                    values = decode(round_id.unit, message.payload)
-                    pending.result = Result(values, message.weight, message.priority)
-                    self.observer.answered(self._settings.name, round_id, message.payload)
-                    self._finish(pending)
+            case Answer():
+                self._answered(message)
+            case Blocks() | Received():
+                self._carrier.take(message)
             case Missing(round=round_id):
                 with self._changed:
                     pending = self._pending.get(round_id)
                 if pending is not None:
-                    self._link.send(pending.push, pending.push.priority)
+                    self._carrier.send(pending.push, again=True)
             case TrafficReport():
                 with self._changed:
                     self._report = message
@@ -338,6 +343,18 @@ class Client:
                 raise ProtocolError(
                     f"{self._settings.peer} sends {type(message).__name__}, which we do not take"
                 )
+
+    def _answered(self, message: Answer) -> None:
+        answer = self._carrier.answered(message)
+        if answer is None:
+            return
+        with self._changed:
+            pending = self._pending.pop(answer.round, None)
+        if pending is not None:  # else a second answer to a second question
+            values = decode(answer.round.unit, answer.payload)
+            pending.result = Result(values, answer.weight, answer.priority)
+            self.observer.answered(self._settings.name, answer.round, answer.payload)
+            self._finish(pending)
 
     def _finish(self, pending: Pending) -> None:
         with self._changed:

@@ -11,17 +11,27 @@ from typing import Any
 from .._files import InputError
 from .compression import compression
 from .compression.techniques import BiSparseOptions, TwoBitOptions
+from .scheduling import transmission
+from .scheduling.dgt import MOST_BLOCK_BYTES
 
 USE_HFA, K1, K2 = "MXNET_KVSTORE_USE_HFA", "MXNET_KVSTORE_HFA_K1", "MXNET_KVSTORE_HFA_K2"
 LOWER_BOUND = "MXNET_KVSTORE_SIZE_LOWER_BOUND"
 NOT_BUILT: Mapping[str, str] = {
-    "ENABLE_DGT": "DGT",
     "ENABLE_INTER_TS": "TSEngine between sites",
     "ENABLE_INTRA_TS": "TSEngine inside a site",
     "ENABLE_P3": "P3",
 }
 """Switches of techniques that are not here, and what they are."""
-VARIABLES = (USE_HFA, K1, K2, LOWER_BOUND, *NOT_BUILT)
+DGT, ADAPTIVE = "ENABLE_DGT", "ADAPTIVE_K_FLAG"
+BLOCK_SIZE = "DGT_BLOCK_SIZE"
+_OF_DGT: Mapping[str, tuple[str, str]] = {
+    "DMLC_K": ("fraction", "0.5"),
+    "DMLC_UDP_CHANNEL_NUM": ("channels", "3"),
+    "DGT_CONTRIBUTION_ALPHA": ("alpha", "0.3"),
+    "DMLC_K_MIN": ("min_fraction", "0.2"),
+}
+"""Option of `dgt` and GeoMX's own value, by variable."""
+VARIABLES = (USE_HFA, K1, K2, LOWER_BOUND, DGT, *_OF_DGT, BLOCK_SIZE, ADAPTIVE, *NOT_BUILT)
 """All that `choices` takes."""
 
 _STORES: Mapping[str, str] = {
@@ -41,7 +51,7 @@ def choices(
     store: str = "dist_sync",
     compression_params: Mapping[str, Any] | None = None,
 ) -> dict[str, str]:
-    """Returns `synchronization` and `compression`, as a `TreeJob` takes them.
+    """Returns `synchronization`, `compression` and `transmission`, as a `TreeJob` takes them.
 
     Args:
         variables: values by name; "" or none at all for one that is not set.
@@ -57,6 +67,7 @@ def choices(
     return {
         "synchronization": _synchronization(variables, store),
         "compression": _compression(variables, compression_params),
+        "transmission": _transmission(variables),
     }
 
 
@@ -106,6 +117,23 @@ def _compression(variables: Mapping[str, str], compression_params: Mapping[str, 
     if not bound or compression_params is None:
         return technique
     return f"{technique} + by_size(bound={_whole(LOWER_BOUND, bound, at_least=0)})"
+
+
+def _transmission(variables: Mapping[str, str]) -> str:
+    if (switch := variables.get(DGT, "")) in ("", "0"):
+        return "fifo"
+    if switch != "1":
+        raise InputError(f"{DGT} is {switch!r}, allowed: 0, or 1 (datagrams)")
+    block_bytes = _whole(BLOCK_SIZE, variables.get(BLOCK_SIZE) or "4096", at_least=1)
+    flag = variables.get(ADAPTIVE, "")
+    if flag.lower() not in _SWITCHES:
+        raise InputError(f"{ADAPTIVE} is {flag!r}, allowed: 0, 1, false or true")
+    options = {option: variables.get(name) or own for name, (option, own) in _OF_DGT.items()}
+    options["block_bytes"] = str(min(block_bytes, MOST_BLOCK_BYTES))
+    options["adaptive"] = str(_SWITCHES[flag.lower()]).lower()
+    text = f"fifo + dgt({', '.join(f'{option}={value}' for option, value in options.items())})"
+    transmission(text)
+    return text
 
 
 def _technique(compression_params: Mapping[str, Any]) -> str:

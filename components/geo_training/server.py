@@ -11,8 +11,10 @@ from pathlib import Path
 
 from .._launch import fail, progress
 from .aggregator import Aggregator, AggregatorSettings
+from .carrier import Carrier
 from .client import Client, ClientSettings
 from .compression import Compressor, compression
+from .in_blocks import carrier, differential, open_dock
 from .metrics import UNOBSERVED, Observer
 from .metrics.watch import recorder_of, watching
 from .node_checkpoints import Keeper, node_keeper
@@ -45,7 +47,9 @@ def main(arguments: list[str]) -> None:
     address = job.topology.address(name)
     listener = transport(job.certificates, job.topology, name, address).listen(address)
     policy, down, up = _parts(job, name)
-    keeper = node_keeper(job, name, {"policy": policy, "down": down, "up": up})
+    cut = differential(job, name)
+    parts = {"policy": policy, "down": down, "up": up} | ({} if cut is None else {"blocks": cut})
+    keeper = node_keeper(job, name, parts)
     rounds, recorder = _go_on(job, policy, keeper), recorder_of(job)
     aggregator = Aggregator(
         AggregatorSettings(
@@ -59,8 +63,9 @@ def main(arguments: list[str]) -> None:
         TreeRouter(job.topology),
         policy,
         down,
-        {} if name == ROOT else {ROOT: dial(job, name, ROOT, up, recorder)},
+        {} if name == ROOT else {ROOT: dial(job, name, ROOT, carrier(job, ROOT, up, cut), recorder)},
     )
+    open_dock(job, name, aggregator.dock)
     if keeper is not None and job.resume:
         aggregator.load_state(keeper.restore(job.resume))
         progress(f"goes on from checkpoint {job.resume}")
@@ -95,7 +100,7 @@ def dial(
     job: TreeJob,
     name: str,
     peer: str,
-    up: Compressor | None = None,
+    up: Carrier | None = None,
     observer: Observer | None = None,
 ) -> Client:
     """Returns the client of a node's link to the node above it.
@@ -104,7 +109,7 @@ def dial(
         job: the tree.
         name: the node.
         peer: the node above it.
-        up: encodes what goes up; None sends all as it is.
+        up: how pushes travel; None sends all as it is.
         observer: is told what happens on the link; None tells nobody.
 
     Raises:
@@ -120,7 +125,8 @@ def dial(
     address = job.topology.address(peer)
     reached = transport(job.certificates, job.topology, name, address, peer)
     connect = partial(reached.connect, address, ATTEMPT_S)
-    return Client(settings, connect, up or compression("none").up(), observer=observer or UNOBSERVED)
+    whole = compression("none").up()
+    return Client(settings, connect, whole, observer=observer or UNOBSERVED, carrier=up)
 
 
 def end_process(failure: threading.ExceptHookArgs) -> None:

@@ -17,6 +17,7 @@ from .scheduling import Slices, transmission
 from .security import check_security
 from .synchronization import synchronization
 from .topology import ROOT, Topology, read
+from .transport.sealing import check_secret
 
 KEYS = (
     "run_id",
@@ -83,7 +84,8 @@ class TreeJob:
         chosen = synchronization(self.synchronization)
         chosen.check_workers(len(self.topology.workers))
         compression(self.compression)
-        transmission(self.transmission)
+        if "dgt" in transmission(self.transmission).rules and self.certificates:
+            check_secret()
         check_security(self.certificates, self.plain_text, self.topology.addresses)
         every = f"checkpoint_every is {self.checkpoint_every!r}, allowed"
         if self.checkpoint_every < 0 or (self.checkpoint_every and not self.checkpoint_folder):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from geokfp.components.geo_training.aggregator import Aggregator, AggregatorSettings
+from geokfp.components.geo_training.carrier import Carrier, InBlocks
 from geokfp.components.geo_training.client import Client, ClientSettings
 from geokfp.components.geo_training.compression import Compressor
 from geokfp.components.geo_training.compression import compression as named
@@ -15,6 +16,8 @@ from geokfp.components.geo_training.errors import GeoError
 from geokfp.components.geo_training.metrics import UNOBSERVED, Observer
 from geokfp.components.geo_training.node_checkpoints import Keeper, Shelf
 from geokfp.components.geo_training.route import TreeRouter
+from geokfp.components.geo_training.scheduling import transmission as sent
+from geokfp.components.geo_training.scheduling.differential import Differential
 from geokfp.components.geo_training.synchronization import synchronization as chosen
 from geokfp.components.geo_training.topology import ROOT, Site, Topology
 from geokfp.components.geo_training.transport.base import Address, Transport
@@ -34,6 +37,7 @@ class Tree:
         retry_s: float,
         synchronization: str = "fsa",
         compression: str = "none",
+        transmission: str = "fifo",
         checkpoints: Path | None = None,
         resume: int = 0,
         observer: Observer = UNOBSERVED,
@@ -43,6 +47,8 @@ class Tree:
         self.transport = transport
         self.between_sites = named(compression)
         self.in_site = named("none")
+        self.dgt = sent(transmission).rules.get("dgt")
+        self.cuts: dict[str, Differential] = {}
         self.retry_s = retry_s
         self.round_timeout_s = round_timeout_s
         self.checkpoints = checkpoints
@@ -55,7 +61,14 @@ class Tree:
             thread.start()
             self._threads.append(thread)
 
-    def client(self, name: str, peer: str | None = None, up: Compressor | None = None, **settings) -> Client:
+    def client(
+        self,
+        name: str,
+        peer: str | None = None,
+        up: Compressor | None = None,
+        carrier: Carrier | None = None,
+        **settings,
+    ) -> Client:
         peer = peer or self.topology.site(name).name
         options = {
             "reconnect_s": 10.0,
@@ -69,6 +82,7 @@ class Tree:
             lambda: self.transport.connect(self.topology.address(peer), 5.0),
             up or self.in_site.up(),
             observer=self.observer,
+            carrier=carrier,
         )
 
     def join(self) -> None:
@@ -80,6 +94,10 @@ class Tree:
         policy = self.synchronization.root() if name == ROOT else self.synchronization.node()
         down = (self.between_sites if name == ROOT else self.in_site).down()
         up = self.between_sites.up()
+        carrier = None
+        if self.dgt is not None and name != ROOT:
+            self.cuts[name] = Differential(self.dgt, self.between_sites.up_blocks())
+            carrier = InBlocks(up, self.cuts[name], self.topology.address(ROOT), ROOT, secret=False)
         aggregator = Aggregator(
             AggregatorSettings(
                 name=name,
@@ -91,8 +109,10 @@ class Tree:
             TreeRouter(self.topology),
             policy,
             down,
-            {} if name == ROOT else {ROOT: self.client(name, ROOT, up)},
+            {} if name == ROOT else {ROOT: self.client(name, ROOT, up, carrier)},
         )
+        if self.dgt is not None and name == ROOT:
+            aggregator.dock.open(self.topology.address(ROOT), secret=False)
         if self.checkpoints is None:
             return aggregator, None
         keeper = Keeper(Shelf(self.checkpoints, name), {"policy": policy, "down": down, "up": up})

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from ..spec import parse_with_rules
+from .dgt import Dgt
 from .p3 import P3, Fifo
 from .slices import InOrder, Slices
 
@@ -16,7 +17,7 @@ __all__ = ["RULES", "TECHNIQUES", "InOrder", "Slices", "Transmission", "transmis
 
 AnyTechnique: TypeAlias = Fifo | P3
 TECHNIQUES: Mapping[str, type[AnyTechnique]] = {"fifo": Fifo, "p3": P3}
-RULES: Mapping[str, type[Any]] = {}
+RULES: Mapping[str, type[Any]] = {"dgt": Dgt}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -75,6 +75,7 @@ class DatagramLink:
         self._changed = threading.Condition()
         self._closed = False
         self._echoed = threading.Event()
+        self._given_up = False
         self._thread = threading.Thread(target=self._send_all, name=f"datagrams to {peer}", daemon=True)
         self._thread.start()
 
@@ -115,7 +116,8 @@ class DatagramLink:
             self._transmit(Probe(), 0)
             if self._echoed.wait(PROBE_S / _PROBES) or self._closed:
                 break
-        if not self._echoed.is_set() and not self._closed:
+        self._given_up = not self._echoed.is_set()
+        if self._given_up and not self._closed:
             progress(f"datagrams to {self._peer} do not come back within {PROBE_S:g} s: all is sent reliably")
 
     def unseal(self, header: bytes, body: bytes) -> bytes | None:
@@ -132,10 +134,10 @@ class DatagramLink:
         if not isinstance(message, Probe):
             self._take(message)
             return
+        self.is_open = not self._given_up
+        self._echoed.set()
         if not self._dials:
             self._transmit(Probe(), 0)
-        self.is_open = True
-        self._echoed.set()
 
     def close(self) -> None:
         """Ends the link; may be called twice."""
@@ -184,7 +186,8 @@ class DatagramLink:
         frame = b"".join(encode(message))
         header = HEADER.pack(self._link, next(self._sequences))
         datagram = header + self._outgoing.seal(header, frame)
-        self.traffic.sent_bytes += len(datagram)
+        with self._changed:
+            self.traffic.sent_bytes += len(datagram)
         self._post(datagram, tos)
 
 
@@ -250,8 +253,10 @@ class DatagramSocket:
         self._closed = True
         for link in list(self._links):
             self.forget(link)
-        self._socket.close()
+        with contextlib.suppress(OSError):  # it is not connected, but its reader wakes
+            self._socket.shutdown(socket.SHUT_RDWR)
         self._thread.join(2 * _POLL_S)
+        self._socket.close()
 
     def _send(self, link: bytes, datagram: bytes, tos: int) -> None:
         place = self._places.get(link, self._place)

@@ -43,8 +43,18 @@ BSC = {"type": "bsc", "threshold": 0.01}
 )  # fmt: skip
 def test_a_tree_can_be_made_of_them(given, store, params, synchronization, compression):
     made = choices(given, store, params)
-    assert made == {"synchronization": synchronization, "compression": compression}
+    assert made == {"synchronization": synchronization, "compression": compression, "transmission": "fifo"}
     TreeJob(run_id="run", workers={"site-0": 1}, topology=topology(1, 1), **made)
+
+
+def test_dgt_is_made_of_its_variables():
+    assert choices({"ENABLE_DGT": "1"})["transmission"] == (
+        "fifo + dgt(fraction=0.5, channels=3, alpha=0.3, min_fraction=0.2, block_bytes=1024, adaptive=false)"
+    )
+    given = {"ENABLE_DGT": "1", "DMLC_K": "0.8", "ADAPTIVE_K_FLAG": "1", "DGT_BLOCK_SIZE": "512"}
+    assert choices({**given, "DMLC_UDP_CHANNEL_NUM": "1"})["transmission"] == (
+        "fifo + dgt(fraction=0.8, channels=1, alpha=0.3, min_fraction=0.2, block_bytes=512, adaptive=true)"
+    )
 
 
 def test_they_are_read_from_the_environment(monkeypatch):
@@ -69,6 +79,10 @@ def test_they_are_read_from_the_environment(monkeypatch):
         ({}, "dist_sync", {**BSC, "bits": 2}, "compression_params {'type': 'bsc', "),
         ({}, "dist_sync", {"type": "bsc", "threshold": "0.1) + zstd"}, "compression_params {'type': 'bsc', "),
         ({}, "dist_sync", {"type": "bsc", "threshold": 3}, "compression 'bi_sparse(ratio=3)': ratio is "),
+        ({"ENABLE_DGT": "2"}, "dist_sync", None, "ENABLE_DGT is '2', allowed: 0, or 1"),
+        ({"ENABLE_DGT": "1", "DMLC_K": "2"}, "dist_sync", None, "transmission 'fifo + dgt(fraction=2"),
+        ({"ENABLE_DGT": "1", "ADAPTIVE_K_FLAG": "x"}, "dist_sync", None, "ADAPTIVE_K_FLAG is 'x', allowed: "),
+        ({"ENABLE_DGT": "1", "DGT_BLOCK_SIZE": "0"}, "dist_sync", None, "DGT_BLOCK_SIZE is 0, allowed: "),
         *(({name: "2"}, "dist_sync", None, f"{name} is '2': {what} is not built, allowed: 0")
           for name, what in NOT_BUILT.items()),
     ],

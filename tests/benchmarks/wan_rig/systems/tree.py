@@ -28,6 +28,7 @@ class _Stack:
 
     synchronization: str = "fsa"
     compression: str = "none"
+    transmission: str = "fifo"
     hierarchy: bool = True
 
 
@@ -69,6 +70,7 @@ def _job(stack: _Stack, setting: Setting) -> TreeJob:
         topology=topology,
         synchronization=stack.synchronization.format(learning_rate=setting.learning_rate),
         compression=stack.compression,
+        transmission=stack.transmission,
         plain_text=True,
     )
 
@@ -106,6 +108,9 @@ OURS = {
     "hfa_20": _system("20 local steps, then the mean over all sites", synchronization="hfa(k1=20)"),
     "esync": _system("local steps by measured times", synchronization="esync(steps=20)"),
     "nbsync": _system("20 local steps, not waiting for the mean", synchronization="nbsync(steps=20)"),
+    "dgt": _system(
+        "full synchronisation, a fifth of each push by TCP", transmission="fifo + dgt(fraction=0.2)"
+    ),
     "fp16": _system("full synchronisation in FP16", compression="fp16"),
     "mpq": _system("full synchronisation, sparse where large, else FP16", compression="mpq(bound=10000)"),
     "bisparse": _system(
