@@ -2,7 +2,7 @@
 
 The bytes go through memory, as OpenSSL's connections must not be used by two threads at once: a lock is held
 while bytes become others, never while a socket waits. Counts of bytes are those of frames; TLS adds 22 to
-each 16384 and some 3000 to a connection.
+each 16384 and some 2600 to a connection.
 """
 
 import contextlib
