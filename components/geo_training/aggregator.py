@@ -27,7 +27,7 @@ from .state import State
 from .synchronization import NodePolicy
 from .synchronization.base import CHECKPOINT, POSITION, WEIGHTS
 from .transport.base import Listener, Traffic
-from .units import SITE, TREE, RoundId, Unit
+from .units import SITE, TREE, RoundId, Unit, shard_of, whole_scope
 
 _TICK_S = 0.5
 _FARTHER = 1.5
@@ -252,7 +252,7 @@ class Aggregator:
 
     def _settle(self, round_id: RoundId, result: Result) -> None:
         try:
-            if round_id.unit.role == CHECKPOINT and result.values is not None:
+            if result.values is not None and self._keeps_for(round_id):
                 self._keep(int(result.values[0]))
             payload = NOTHING if result.values is None else self._down.encode(_own(round_id), result.values)
         except GeoError as error:
@@ -263,6 +263,11 @@ class Aggregator:
             peers = self._rounds.settle(round_id, answer)
         for peer in peers:
             self.dock.answer(peer, answer)
+
+    def _keeps_for(self, round_id: RoundId) -> bool:
+        """Whether a checkpoint is asked for here: at a site's node once, however many roots are asked."""
+        ends_here = self._router.route(round_id, self._settings.name).next_hop(self._settings.name) is None
+        return round_id.unit.role == CHECKPOINT and (ends_here or not shard_of(round_id.scope))
 
     def _keep(self, number: int) -> None:
         """Keeps the state; all workers wait for the answer, so that nothing else is under way."""
@@ -296,6 +301,7 @@ def _merge(finished: Finished) -> tuple[str, Array | None]:
 
 def _own(round_id: RoundId) -> Unit:
     """Returns the unit that a compressor keeps state for: what one site is answered, no other one has."""
-    if round_id.scope in (TREE, SITE):
+    scope = whole_scope(round_id.scope)
+    if scope in (TREE, SITE):
         return round_id.unit
-    return replace(round_id.unit, key=f"{round_id.unit.key} ({round_id.scope})")
+    return replace(round_id.unit, key=f"{round_id.unit.key} ({scope})")

@@ -3,7 +3,7 @@
 Knows nothing of sockets; the policy says what is exchanged, and when.
 """
 
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 
 import torch
 from torch import nn
@@ -14,6 +14,8 @@ from .state import State
 from .synchronization import WorkerPolicy
 from .synchronization.agreed import holding_agreed
 from .synchronization.base import BUFFERS, WEIGHTS
+from .synchronization.piecewise import Piecewise
+from .torch_overlap import TorchOverlap
 from .torch_replica import TorchReplica, spread
 
 
@@ -35,10 +37,12 @@ class GeoExchange:
         self._policy = policy
         self._replica: TorchReplica
         self._optimizer = optimizer
+        self._overlap: TorchOverlap | None = None
 
     def broadcast(self, model: nn.Module) -> None:
         """See `Exchange`; only the first worker's weights travel up."""
         self._replica = TorchReplica(model)
+        self._plane.place(self._replica.layout)
         self._replica.set_weights(self._plane.first(WEIGHTS, self._replica.layout, self._replica.weights()))
         by_dtype: dict[torch.dtype, list[torch.Tensor]] = {}
         for buffer in model.buffers():
@@ -48,11 +52,25 @@ class GeoExchange:
             layout = Layout.of([(str(dtype), flat.size)])
             spread(torch.from_numpy(self._plane.first(BUFFERS, layout, flat).copy()), buffers)
         self._policy.begin(self._replica, self._plane, self._update)
+        if isinstance(self._policy, Piecewise) and self._optimizer is not None:
+            self._overlap = TorchOverlap(model, self._replica, self._policy, self._optimizer)
+
+    def sending(self, num_samples: int) -> AbstractContextManager[None]:
+        """Lets gradients leave as the block's backward pass makes them, where `p3` is chosen.
+
+        Args:
+            num_samples: those of the step, whose mean loss the pass is of.
+        """
+        return nullcontext() if self._overlap is None else self._overlap.sending(num_samples)
 
     def step(self, model: nn.Module, optimizer: torch.optim.Optimizer, num_samples: int) -> None:  # noqa: ARG002
         """See `Exchange`; what the workers exchange, and when, the policy says."""
         self._optimizer = optimizer
+        if self._overlap is not None:
+            self._overlap.check_fresh()
         self._policy.step(self if num_samples else None, num_samples)
+        if self._overlap is not None:
+            self._overlap.after_step()
         self._plane.stepped()
 
     def flat(self) -> Array:

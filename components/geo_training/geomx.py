@@ -16,10 +16,10 @@ from .scheduling.dgt import MOST_BLOCK_BYTES
 
 USE_HFA, K1, K2 = "MXNET_KVSTORE_USE_HFA", "MXNET_KVSTORE_HFA_K1", "MXNET_KVSTORE_HFA_K2"
 LOWER_BOUND = "MXNET_KVSTORE_SIZE_LOWER_BOUND"
+P3, GLOBAL_SERVERS = "ENABLE_P3", "DMLC_NUM_GLOBAL_SERVER"
 NOT_BUILT: Mapping[str, str] = {
     "ENABLE_INTER_TS": "TSEngine between sites",
     "ENABLE_INTRA_TS": "TSEngine inside a site",
-    "ENABLE_P3": "P3",
 }
 """Switches of techniques that are not here, and what they are."""
 DGT, ADAPTIVE = "ENABLE_DGT", "ADAPTIVE_K_FLAG"
@@ -31,7 +31,19 @@ _OF_DGT: Mapping[str, tuple[str, str]] = {
     "DMLC_K_MIN": ("min_fraction", "0.2"),
 }
 """Option of `dgt` and GeoMX's own value, by variable."""
-VARIABLES = (USE_HFA, K1, K2, LOWER_BOUND, DGT, *_OF_DGT, BLOCK_SIZE, ADAPTIVE, *NOT_BUILT)
+VARIABLES = (
+    USE_HFA,
+    K1,
+    K2,
+    LOWER_BOUND,
+    P3,
+    GLOBAL_SERVERS,
+    DGT,
+    *_OF_DGT,
+    BLOCK_SIZE,
+    ADAPTIVE,
+    *NOT_BUILT,
+)
 """All that `choices` takes."""
 
 _STORES: Mapping[str, str] = {
@@ -101,14 +113,19 @@ def _synchronization(variables: Mapping[str, str], store: str) -> str:
     if store not in _STORES:
         raise InputError(f"kv.create {store!r}: allowed is one of {', '.join(_STORES)}")
     switch = variables.get(USE_HFA, "")
-    if switch.lower() not in _SWITCHES:
-        raise InputError(f"{USE_HFA} is {switch!r}, allowed: 0, 1, false or true")
-    if not _SWITCHES[switch.lower()]:
+    if not _is_on(USE_HFA, variables):
         return _STORES[store]
     if _STORES[store] != "fsa":
         raise InputError(f"{USE_HFA} is {switch!r} with kv.create {store!r}, allowed: 0, or dist_sync")
     k1, k2 = (_whole(name, variables.get(name) or "1", at_least=1) for name in (K1, K2))
     return f"hfa(k1={k1}, k2={k2})"
+
+
+def _is_on(name: str, variables: Mapping[str, str]) -> bool:
+    switch = variables.get(name, "")
+    if switch.lower() not in _SWITCHES:
+        raise InputError(f"{name} is {switch!r}, allowed: 0, 1, false or true")
+    return _SWITCHES[switch.lower()]
 
 
 def _compression(variables: Mapping[str, str], compression_params: Mapping[str, Any] | None) -> str:
@@ -120,20 +137,25 @@ def _compression(variables: Mapping[str, str], compression_params: Mapping[str, 
 
 
 def _transmission(variables: Mapping[str, str]) -> str:
-    if (switch := variables.get(DGT, "")) in ("", "0"):
-        return "fifo"
-    if switch != "1":
-        raise InputError(f"{DGT} is {switch!r}, allowed: 0, or 1 (datagrams)")
-    block_bytes = _whole(BLOCK_SIZE, variables.get(BLOCK_SIZE) or "4096", at_least=1)
-    flag = variables.get(ADAPTIVE, "")
-    if flag.lower() not in _SWITCHES:
-        raise InputError(f"{ADAPTIVE} is {flag!r}, allowed: 0, 1, false or true")
-    options = {option: variables.get(name) or own for name, (option, own) in _OF_DGT.items()}
-    options["block_bytes"] = str(min(block_bytes, MOST_BLOCK_BYTES))
-    options["adaptive"] = str(_SWITCHES[flag.lower()]).lower()
-    text = f"fifo + dgt({', '.join(f'{option}={value}' for option, value in options.items())})"
+    servers = _whole(GLOBAL_SERVERS, variables.get(GLOBAL_SERVERS) or "1", at_least=1)
+    terms = ["p3" if _is_on(P3, variables) else "fifo"]
+    if servers > 1:
+        terms.append(f"multigps(shards={servers}, at=root)")
+    if (switch := variables.get(DGT, "")) not in ("", "0"):
+        if switch != "1":
+            raise InputError(f"{DGT} is {switch!r}, allowed: 0, or 1 (datagrams)")
+        terms.append(_dgt(variables))
+    text = " + ".join(terms)
     transmission(text)
     return text
+
+
+def _dgt(variables: Mapping[str, str]) -> str:
+    block_bytes = _whole(BLOCK_SIZE, variables.get(BLOCK_SIZE) or "4096", at_least=1)
+    options = {option: variables.get(name) or own for name, (option, own) in _OF_DGT.items()}
+    options["block_bytes"] = str(min(block_bytes, MOST_BLOCK_BYTES))
+    options["adaptive"] = str(_is_on(ADAPTIVE, variables)).lower()
+    return f"dgt({', '.join(f'{option}={value}' for option, value in options.items())})"
 
 
 def _technique(compression_params: Mapping[str, Any]) -> str:

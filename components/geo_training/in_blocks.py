@@ -6,14 +6,13 @@ from .dock import Dock
 from .scheduling import transmission
 from .scheduling.dgt import Dgt
 from .scheduling.differential import Differential
-from .topology import ROOT
 from .tree_job import TreeJob
 
 
 def differential(job: TreeJob, name: str) -> Differential | None:
     """Returns what cuts a node's pushes to the root into blocks; None where they travel whole."""
     rule = _rule(job)
-    if rule is None or name == ROOT:
+    if rule is None or job.root(name) is not None:
         return None
     return Differential(rule, compression(job.compression).up_blocks())
 
@@ -29,7 +28,7 @@ def carrier(job: TreeJob, peer: str, up: Compressor, cut: Differential | None) -
     """
     if cut is None:
         return Whole(up)
-    return InBlocks(up, cut, job.topology.address(peer), peer, secret=bool(job.certificates))
+    return InBlocks(up, cut, job.address(peer), peer, secret=bool(job.certificates))
 
 
 def open_dock(job: TreeJob, name: str, dock: Dock) -> None:
@@ -38,8 +37,8 @@ def open_dock(job: TreeJob, name: str, dock: Dock) -> None:
     Raises:
         LinkClosedError: its address cannot be had.
     """
-    if _rule(job) is not None and name == ROOT:
-        dock.open(job.topology.address(name), secret=bool(job.certificates))
+    if _rule(job) is not None and job.root(name) is not None:
+        dock.open(job.address(name), secret=bool(job.certificates))
 
 
 def _rule(job: TreeJob) -> Dgt | None:

@@ -48,7 +48,8 @@ class MxnetReplica:
         _spread(statistics, self._measured)
 
     def take_first(self, plane: Plane) -> None:
-        """Takes over the first worker's weights and statistics."""
+        """Takes over the first worker's weights and statistics, once tensors have their roots."""
+        plane.place(self.layout)
         self.set_weights(plane.first(WEIGHTS, self.layout, self.weights()))
         self.set_statistics(plane.first(BUFFERS, self.statistics_layout, self.statistics()))
 
@@ -59,6 +60,24 @@ class MxnetReplica:
     def gradient(self) -> Array:
         """Returns the gradients, float32 [layout.count]."""
         return _flat(self.gradients())
+
+    def by_piece(self) -> list[list[Any]]:
+        """Returns the keys of each piece of the layout."""
+        pieces: list[list[Any]] = [[] for _ in self.layout.pieces]
+        index, offset = 0, 0
+        for key, (first, *_) in zip(self.keys, self._learned, strict=True):
+            piece = self.layout.pieces[index]
+            if offset >= piece.start + piece.count:
+                index += 1
+            pieces[index].append(key)
+            offset += first.size
+        return pieces
+
+    def cut_keys(self, flat: Array, keys: Sequence[Any]) -> Iterator[tuple[Any, Array]]:
+        """Yields each of some keys with its part of a flat vector of theirs, in the array's shape."""
+        arrays = [self._learned[self.keys.index(key)] for key in keys]
+        for key, (part, _) in zip(keys, _parts(flat, arrays), strict=True):
+            yield key, part
 
     def cut(self, flat: Array) -> Iterator[tuple[Any, Array]]:
         """Yields each key with its part of a flat vector, in the array's shape."""

@@ -10,6 +10,7 @@ worker steps by itself what stands for it, so that `rescale_grad` means the same
 Parameters without a gradient (running means and variances) are averaged as statistics. For MXNet 1.9.1.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import mxnet as mx
@@ -19,10 +20,12 @@ from mxnet.kvstore import KVStoreBase
 from .errors import UsageError
 from .geomx import check_compression
 from .messages import Array
+from .mxnet_overlap import MxnetOverlap
 from .mxnet_replica import MxnetReplica
 from .place import Place
 from .synchronization import ServedWorker
 from .synchronization.fsa import FullAtWorker
+from .synchronization.piecewise import Piecewise
 
 
 @KVStoreBase.register
@@ -47,6 +50,9 @@ class GeoKfp(KVStoreBase):  # type: ignore[misc]
         self._buffers: dict[Any, list[Any]] = {}
         self._sums: dict[Any, Array] = {}
         self._pulled: dict[Any, list[Any]] = {}
+        self._overlap: MxnetOverlap | None = None
+        self._watched: Any = None
+        self._options: dict[str, Any] = {}
 
     @property
     def type(self) -> str:
@@ -87,6 +93,17 @@ class GeoKfp(KVStoreBase):  # type: ignore[misc]
         self._updater = mx.optimizer.get_updater(optimizer)
         if isinstance(self._policy, ServedWorker):
             self._root_scale = np.float32(optimizer.rescale_grad * self.num_workers)
+
+    def watch(self, net: Any) -> None:
+        """Lets a step return before its values have come: each block of the net waits for its own.
+
+        With `p3` and an optimizer of the store; without them there is no difference.
+
+        Args:
+            net: a gluon block; all blocks that use the store's arrays are in it. One that is hybridized waits
+                for all that it holds.
+        """
+        self._watched = net
 
     def set_gradient_compression(self, compression_params: Any) -> None:
         """Holds what is asked for against the tree's own compression, which its job says, for all workers.
@@ -132,6 +149,8 @@ class GeoKfp(KVStoreBase):  # type: ignore[misc]
         """
         self._begin()
         for each, arrays in zip(_listed(key), _grouped(key, out), strict=True):
+            if self._overlap is not None and any(array is not self._arrays[each][0] for array in arrays):
+                self._overlap.take(each)
             if self._gives_sums and (each in self._pushed or each in self._sums):
                 self._check_sum(each, arrays)
             if each in self._pushed:
@@ -179,7 +198,7 @@ class GeoKfp(KVStoreBase):  # type: ignore[misc]
 
     @property
     def _gives_sums(self) -> bool:
-        return self._updater is None and isinstance(self._policy, FullAtWorker)
+        return self._updater is None and isinstance(self._policy, FullAtWorker | Piecewise)
 
     def _check_sum(self, key: Any, arrays: list[Any]) -> None:
         if key in self._pushed:
@@ -205,6 +224,10 @@ class GeoKfp(KVStoreBase):  # type: ignore[misc]
             self._tensors = tensors = MxnetReplica(learned or self._arrays, measured)
             tensors.take_first(self._plane)
             self._place.begin(lambda: self._policy.begin(tensors, self._plane, self._update))
+            if isinstance(self._policy, Piecewise):
+                self._overlap = MxnetOverlap(tensors, self._policy, self._update_late)
+                if self._watched is not None and self._updater is not None:
+                    self._overlap.watch(self._watched, self._key_of)
         return self._tensors
 
     def flat(self) -> Array:
@@ -233,19 +256,49 @@ class GeoKfp(KVStoreBase):  # type: ignore[misc]
         return [one.copyto(buffer) for one, buffer in zip(arrays, buffers, strict=False)]
 
     def _step(self) -> None:
-        self._policy.step(self, 1)
+        if self._overlap is None:
+            self._policy.step(self, 1)
+        else:
+            self._options = {} if self._updater is None else _options(self._updater.optimizer)
+            self._sums.clear()
+            self._overlap.step(self._flat_of)
         self._plane.stepped()
         self._pushed.clear()
         pulled, self._pulled = self._pulled, {}
         for key, arrays in pulled.items():
+            if self._overlap is not None and any(array is not self._arrays[key][0] for array in arrays):
+                self._overlap.take(key)
             self._copy(key, arrays)
 
-    def _update(self, mean: Array) -> None:
-        sums = self._begin().cut(mean * np.float32(self.num_workers))
+    def _flat_of(self, key: Any) -> Array:
+        flat: Array = sum(one.asnumpy().reshape(-1) for one in self._pushed[key])
+        return flat.astype(np.float32, copy=False)
+
+    def _key_of(self, parameter: Any) -> Any:
+        own = parameter.list_data()[0]
+        return next((key for key, arrays in self._arrays.items() if arrays[0] is own), None)
+
+    def _update_late(self, means: Mapping[Any, Array]) -> None:
+        """Steps some keys, by the optimizer as it was when their step was taken."""
+        sums = {key: mean * np.float32(self.num_workers) for key, mean in means.items()}
         if self._gives_sums:
-            self._sums = dict(sums)
+            self._sums.update(sums)
             return
-        for key, gradient in sums:
+        optimizer = self._updater.optimizer
+        now = _options(optimizer)
+        _set(optimizer, self._options)
+        self._step_keys(sums)
+        _set(optimizer, now)
+
+    def _update(self, mean: Array) -> None:
+        sums = dict(self._begin().cut(mean * np.float32(self.num_workers)))
+        if self._gives_sums:
+            self._sums = sums
+            return
+        self._step_keys(sums)
+
+    def _step_keys(self, sums: Mapping[Any, Array]) -> None:
+        for key, gradient in sums.items():
             for array in self._arrays[key]:
                 self._updater(key, mx.nd.array(gradient, ctx=array.context), array)
 
@@ -254,6 +307,15 @@ class GeoKfp(KVStoreBase):  # type: ignore[misc]
         for array in arrays:
             if array is not own:
                 own.copyto(array)
+
+
+def _options(optimizer: Any) -> dict[str, Any]:
+    return {name: getattr(optimizer, name) for name in ("lr", "rescale_grad")}
+
+
+def _set(optimizer: Any, options: Mapping[str, Any]) -> None:
+    for name, value in options.items():
+        setattr(optimizer, name, value)
 
 
 def _listed(value: Any) -> list[Any]:

@@ -14,6 +14,7 @@ import numpy as np
 from .._files import InputError
 from .._launch import variables
 from .metrics.watch import Watch, recorder_of, watch_worker
+from .pace import agreed_slices
 from .plane import Layout, Members, Plane
 from .server import dial
 from .synchronization import WorkerPolicy, synchronization
@@ -43,12 +44,14 @@ class Place:
         compression: str = "none",
         rounds_before: int = 0,
         watched: Watch | None = None,
+        far_roots: tuple[str, ...] = (ROOT,),
     ) -> None:
         self.plane = plane
         self.policy = policy
         self.compression = compression
         self.rounds_before = rounds_before
         self._watched = watched
+        self._far_roots = far_roots
         self._begun = self._failed = self._ended = False
         atexit.register(self.finish)
         self._note_failures()
@@ -70,12 +73,14 @@ class Place:
             raise InputError(f"{WORKER} {name!r}: must be one of {', '.join(job.topology.workers)}")
         site = job.topology.site(name).name
         client = dial(job, name, site, observer=recorder_of(job))
-        plane = Plane(client, Members(workers=job.topology.workers, name=name), job.slices)
-        policy = synchronization(job.synchronization).worker()
+        members = Members(workers=job.topology.workers, name=name)
+        plane = Plane(client, members, agreed_slices(job, client, members), len(job.roots))
+        policy = synchronization(job.synchronization).worker(piecewise=job.is_overlapped)
         rounds = 0
         if job.checkpoint_every:
             rounds = int(plane.first(POSITION, Layout.of([("rounds", 1)]), np.zeros(1))[0])
-        return cls(plane, policy, job.compression, rounds, watch_worker(job, name, client))
+        watched = watch_worker(job, name, client)
+        return cls(plane, policy, job.compression, rounds, watched, job.far_roots(site))
 
     def begin(self, begin: Callable[[], Any]) -> None:
         """Notes that the policy is begun by `begin`, so that `finish` ends it."""
@@ -83,9 +88,9 @@ class Place:
         self._begun = True
 
     def wan_bytes(self) -> int:
-        """Returns the bytes on this site's link to the root so far, both ways, as its node counts them."""
-        traffic = self.plane.client.peer_traffic()[ROOT]
-        return traffic.sent_bytes + traffic.received_bytes
+        """Returns the bytes on this site's links to roots elsewhere so far, both ways, as its node counts."""
+        traffic = self.plane.client.peer_traffic()
+        return sum(traffic[root].sent_bytes + traffic[root].received_bytes for root in self._far_roots)
 
     def finish(self) -> None:
         """Ends together with the other workers, which all have the same weights then; may be called twice."""

@@ -3,7 +3,7 @@
 Knows nothing of frameworks, nor of when anything is exchanged.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -11,10 +11,9 @@ import numpy as np
 from .client import Client, Pending, Terms
 from .messages import Array
 from .scheduling import InOrder, Slices
-from .units import TREE, Unit
+from .scheduling.placement import PIECES_A_SHARD, placed
+from .units import FLOAT_BYTES, OWN, TREE, Unit, at_shard, shard_of
 
-FLOAT_BYTES = 4
-"""Bytes by which slices are cut, whatever the dtype, so that who brings no values cuts alike."""
 SMALL = 1000
 """Tensors of fewer values travel together: a round of their own costs more than they do."""
 
@@ -152,12 +151,17 @@ class Plane:
         client: the worker's end of the link to its site's aggregator.
         members: who takes part.
         slices: how a large tensor is cut; the same on each worker.
+        num_roots: roots of the tree, each of which ends the rounds of its own tensors once they are placed.
     """
 
-    def __init__(self, client: Client, members: Members, slices: Slices | None = None) -> None:
+    def __init__(
+        self, client: Client, members: Members, slices: Slices | None = None, num_roots: int = 1
+    ) -> None:
         self.members = members
         self.client = client
+        self.num_roots = num_roots
         self._slices = slices or InOrder()
+        self._placed: Mapping[tuple[str, int], int] = {}
 
     @property
     def index(self) -> int:
@@ -168,6 +172,21 @@ class Plane:
     def size(self) -> int:
         """Number of workers."""
         return len(self.members.workers)
+
+    def place(self, layout: Layout) -> None:
+        """Spreads the tensors of the model over the roots; called once, by all workers, before any moves.
+
+        Large ones are cut finer where else one root would have most of them.
+
+        Args:
+            layout: of all tensors.
+        """
+        if self.num_roots == 1:
+            return
+        most = layout.count * FLOAT_BYTES // (self.num_roots * PIECES_A_SHARD)
+        self._slices = self._slices.finer(most)
+        roots = placed([unit for _, unit in self._units("", layout)], self.num_roots)
+        self._placed = {(unit.key, unit.offset): root for unit, root in roots.items()}
 
     def mean(
         self, role: str, layout: Layout, values: Array | None, weight: float, scope: str | None = None
@@ -187,7 +206,11 @@ class Plane:
         """Begins the sum of vectors over all workers; see `mean`."""
         return self._begin(role, layout, values, Terms(reduction="sum"), scope)
 
-    def first(self, role: str, layout: Layout, values: Array) -> Array:
+    def max(self, role: str, layout: Layout, values: Array | None, scope: str | None = None) -> Flight:
+        """Begins the largest of vectors over all workers, value by value; see `mean`."""
+        return self._begin(role, layout, values, Terms(reduction="max"), scope)
+
+    def first(self, role: str, layout: Layout, values: Array, scope: str | None = None) -> Array:
         """Returns the first worker's values; only these travel up.
 
         Raises:
@@ -195,7 +218,7 @@ class Plane:
         """
         if not layout.count:
             return values
-        first = self.sum(role, layout, values if self.index == 0 else None).wait()
+        first = self.sum(role, layout, values if self.index == 0 else None, scope).wait()
         assert first is not None  # the first worker's are in it
         return first
 
@@ -232,14 +255,19 @@ class Plane:
         for piece, unit in self._units(role, layout):
             start = piece.start - layout.start + unit.offset
             brought = None if values is None else values[start : start + unit.count]
-            number = self.client.next_round(scope or self.members.scope, unit)
+            number = self.client.next_round(self._scope(scope or self.members.scope, unit), unit)
             urgent = replace(terms, wait_s=self.members.wait_s, priority=self._slices.priority(piece.place))
             pending.append(self.client.push(number, brought, urgent))
         return Flight(self.client, pending)
+
+    def _scope(self, scope: str, unit: Unit) -> str:
+        if shard_of(scope) or not (scope == TREE or scope.startswith(OWN)):
+            return scope
+        return at_shard(scope, self._placed.get((unit.key.partition(" ")[2], unit.offset), 0))
 
     def _units(self, role: str, layout: Layout) -> list[tuple[Piece, Unit]]:
         return [
             (piece, unit)
             for piece in layout.pieces
-            for unit in self._slices.cut(f"{role} {piece.name}".rstrip(), piece.count, FLOAT_BYTES)
+            for unit in self._slices.cut(f"{role} {piece.name}".strip(), piece.count, FLOAT_BYTES)
         ]

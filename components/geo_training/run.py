@@ -37,8 +37,9 @@ from .config import GeoTrainingConfig
 from .job import METRICS, GeoJob
 from .metrics.watch import measured_of
 from .security import check_certificates
+from .shards import root_names
 from .summary import Alone, Classes, Links, write_report
-from .topology import ROOT, read
+from .topology import read
 from .tree_job import TreeJob
 
 __all__ = ["Outputs", "Result", "run"]
@@ -110,7 +111,7 @@ def _start(trained: Path | None, parts: Partitions) -> TrainedGnn | None:
 def _plan(config: GeoTrainingConfig, parts: Partitions, start: TrainedGnn | None, work: Path) -> GeoJob:
     workers = {site.name: site.num_parts for site in parts.sites}
     topology = read(config.topology, workers, free_ports(len(workers) + 1))
-    check_certificates(config.certificates, (ROOT, *workers))
+    check_certificates(config.certificates, (*root_names(topology, config.transmission), *workers))
     source: ModelSource
     if start is None:
         source = model_source(config.training, parts, work)
@@ -146,7 +147,7 @@ def _plan(config: GeoTrainingConfig, parts: Partitions, start: TrainedGnn | None
 def _train(job: GeoJob, parts: Partitions) -> None:
     progress(
         f"{len(parts.sites)} sites, {len(job.tree.topology.workers)} trainers, "
-        f"joined by {len(parts.sites) + 1} aggregators "
+        f"joined by {len(parts.sites) + len(job.tree.roots)} aggregators "
         f"({job.config.synchronization}, compression {job.config.compression}, "
         f"transmission {job.config.transmission})"
     )
@@ -175,7 +176,8 @@ def _processes(job: GeoJob, parts: Partitions) -> Job:
 
 def _nodes(job: GeoJob) -> Role:
     # Named by folder, as the trainers are: a site's own name may hold anything.
-    names = {ROOT: ROOT, **{site.name: job.folders[site.name] for site in job.tree.topology.sites}}
+    names = {root.name: root.name for root in job.tree.roots}
+    names |= {site.name: job.folders[site.name] for site in job.tree.topology.sites}
     replicas = [
         Replica(name=f"{shown}/aggregator", arguments=(name, str(job.tree_path)))
         for name, shown in names.items()

@@ -18,11 +18,10 @@ from .in_blocks import carrier, differential, open_dock
 from .metrics import UNOBSERVED, Observer
 from .metrics.watch import recorder_of, watching
 from .node_checkpoints import Keeper, node_keeper
-from .route import TreeRouter
 from .security import check_certificates, transport
+from .shards import ShardRouter
 from .synchronization import NodePolicy, synchronization
 from .synchronization.node import Root
-from .topology import ROOT
 from .tree_job import TreeJob
 
 CONNECT_S = 60.0
@@ -44,26 +43,29 @@ def main(arguments: list[str]) -> None:
     name, job = arguments[0], TreeJob.read(Path(arguments[1]))
     threading.excepthook = end_process
     check_certificates(job.certificates, (name,))
-    address = job.topology.address(name)
+    address, roots = job.address(name), tuple(root.name for root in job.roots)
     listener = transport(job.certificates, job.topology, name, address).listen(address)
     policy, down, up = _parts(job, name)
-    cut = differential(job, name)
-    parts = {"policy": policy, "down": down, "up": up} | ({} if cut is None else {"blocks": cut})
+    cuts = {root: differential(job, name) for root in roots}
+    blocks = {f"blocks of {root}": cut for root, cut in cuts.items() if cut is not None}
+    parts = {"policy": policy, "down": down, "up": up, **blocks}
     keeper = node_keeper(job, name, parts)
     rounds, recorder = _go_on(job, policy, keeper), recorder_of(job)
     aggregator = Aggregator(
         AggregatorSettings(
             name=name,
             run=job.run_id,
-            children=frozenset(job.topology.children(name)),
+            children=frozenset(job.children(name)),
             observer=recorder or UNOBSERVED,
             children_begin=rounds > 0,
         ),
         listener,
-        TreeRouter(job.topology),
+        ShardRouter(job.topology, roots),
         policy,
         down,
-        {} if name == ROOT else {ROOT: dial(job, name, ROOT, carrier(job, ROOT, up, cut), recorder)},
+        {}
+        if name in roots
+        else {root: dial(job, name, root, carrier(job, root, up, cuts[root]), recorder) for root in roots},
     )
     open_dock(job, name, aggregator.dock)
     if keeper is not None and job.resume:
@@ -79,7 +81,7 @@ def _parts(job: TreeJob, name: str) -> tuple[NodePolicy, Compressor, Compressor]
     """Returns what a node is made of: its policy, and what encodes towards workers and towards the root."""
     chosen = synchronization(job.synchronization)
     between_sites, in_site = compression(job.compression), compression("none")
-    if name == ROOT:
+    if job.root(name) is not None:
         return chosen.root(follows=job.checkpoint_every > 0), between_sites.down(), in_site.up()
     return chosen.node(), in_site.down(), between_sites.up()
 
@@ -122,7 +124,7 @@ def dial(
         round_timeout_s=job.round_timeout_s,
         reconnect_s=CONNECT_S,
     )
-    address = job.topology.address(peer)
+    address = job.address(peer)
     reached = transport(job.certificates, job.topology, name, address, peer)
     connect = partial(reached.connect, address, ATTEMPT_S)
     whole = compression("none").up()

@@ -28,6 +28,18 @@ class TorchReplica:
         self._measured = [buffer for _, buffer in measured]
         self.statistics_layout = Layout.of([(name, buffer.numel()) for name, buffer in measured])
 
+    def by_piece(self) -> list[list[nn.Parameter]]:
+        """Returns the parameters of each piece of the layout."""
+        pieces: list[list[nn.Parameter]] = [[] for _ in self.layout.pieces]
+        index, offset = 0, 0
+        for parameter in self._parameters:
+            piece = self.layout.pieces[index]
+            if offset >= piece.start + piece.count:
+                index += 1
+            pieces[index].append(parameter)
+            offset += parameter.numel()
+        return pieces
+
     def weights(self) -> Array:
         """See `Replica`."""
         return _flat(self._parameters)

@@ -45,6 +45,18 @@ class GeoOptimizer:
         """Rounds of a tensor behind the first weights; 0 but where the root went on from a checkpoint."""
         return self._place.rounds_before
 
+    def backward(self, loss: torch.Tensor, num_samples: int = 1) -> None:
+        """Takes the backward pass in the place of `loss.backward()`, once a step.
+
+        With `p3` gradients leave while it computes; without it there is no difference.
+
+        Args:
+            loss: the mean over the samples.
+            num_samples: those of the step.
+        """
+        with self._exchange.sending(num_samples):
+            loss.backward()  # type: ignore[no-untyped-call]
+
     def step(self, num_samples: int = 1) -> None:
         """Takes a step in the place of `optimizer.step()`.
 

@@ -15,9 +15,12 @@ from .compression import compression
 from .metrics.ports import check_port
 from .scheduling import Slices, transmission
 from .security import check_security
+from .shards import Shard, shards_of
 from .synchronization import synchronization
 from .topology import ROOT, Topology, read
+from .transport.base import Address, Traffic
 from .transport.sealing import check_secret
+from .units import FLOAT_BYTES
 
 KEYS = (
     "run_id",
@@ -84,9 +87,12 @@ class TreeJob:
         chosen = synchronization(self.synchronization)
         chosen.check_workers(len(self.topology.workers))
         compression(self.compression)
-        if "dgt" in transmission(self.transmission).rules and self.certificates:
+        sent = transmission(self.transmission)
+        if "dgt" in sent.rules and self.certificates:
             check_secret()
-        check_security(self.certificates, self.plain_text, self.topology.addresses)
+        roots = shards_of(self.topology, sent.multigps)
+        addresses = {*self.topology.addresses, *(root.address for root in roots)}
+        check_security(self.certificates, self.plain_text, sorted(addresses, key=str))
         every = f"checkpoint_every is {self.checkpoint_every!r}, allowed"
         if self.checkpoint_every < 0 or (self.checkpoint_every and not self.checkpoint_folder):
             raise InputError(f"{every}: 1 or more with a checkpoint_folder, else 0")
@@ -95,13 +101,47 @@ class TreeJob:
                 f"{every} with synchronization {self.synchronization!r}: 0, as the root does not have the "
                 "weights; with its optimizer, as in fsa(optimizer=adam), 1 or more"
             )
+        if self.checkpoint_every and len(self.roots) > 1:
+            raise InputError(f"{every} with multigps: 0, as one root alone cannot go on without the others")
 
         check_port(self.metrics_port, len(self.members))
 
     @property
     def slices(self) -> Slices:
-        """How large tensors are cut, the same on each worker."""
-        return transmission(self.transmission).slices(compression(self.compression).slice_bytes)
+        """How large tensors are cut, the same on each worker, where nothing is measured (`pace`)."""
+        return self.slices_of(compression(self.compression).slice_bytes)
+
+    def slices_of(self, slice_bytes: int) -> Slices:
+        """Returns how large tensors are cut, into slices of so many bytes of values."""
+        least = compression(self.compression).least_values * FLOAT_BYTES
+        return transmission(self.transmission).slices(slice_bytes, least)
+
+    @property
+    def roots(self) -> tuple[Shard, ...]:
+        """The roots, one but with `multigps`; the first one first."""
+        return shards_of(self.topology, transmission(self.transmission).multigps)
+
+    def root(self, node: str) -> Shard | None:
+        """Returns the root of that name, None where it is none."""
+        return next((root for root in self.roots if root.name == node), None)
+
+    def children(self, node: str) -> tuple[str, ...]:
+        """Returns the nodes that dial `node`."""
+        return self.topology.children(ROOT if self.root(node) is not None else node)
+
+    def address(self, node: str) -> Address:
+        """Returns where a node listens."""
+        root = self.root(node)
+        return self.topology.address(node) if root is None else root.address
+
+    def far_roots(self, site: str) -> tuple[str, ...]:
+        """Returns the roots that a site's node reaches over the link between sites."""
+        return tuple(root.name for root in self.roots if root.site != site)
+
+    @property
+    def is_overlapped(self) -> bool:
+        """Whether a worker's passes are to go on while it sends and awaits, where its framework can."""
+        return transmission(self.transmission).overlaps
 
     @property
     def digest(self) -> str:
@@ -110,10 +150,17 @@ class TreeJob:
         options = {key: getattr(self, key) for key in chosen}
         return digest(options, None, {})
 
+    def of_roots(self, site: str, traffic: Mapping[str, Traffic]) -> Traffic:
+        """Returns the bytes between a site and roots elsewhere, of those on all links of its node."""
+        total = Traffic()
+        for root in self.far_roots(site):
+            total.add(traffic[root])
+        return total
+
     def member(self, name: str) -> str:
         """Returns the name under which a process keeps its checkpoints: names of sites may hold anything."""
-        if name == ROOT:
-            return ROOT
+        if self.root(name) is not None:
+            return name
         names = [site.name for site in self.topology.sites]
         if name in names:
             return f"node-{names.index(name)}"
@@ -122,8 +169,8 @@ class TreeJob:
     @property
     def members(self) -> list[str]:
         """The names under which all processes keep their checkpoints."""
-        nodes = [site.name for site in self.topology.sites]
-        return [self.member(name) for name in (ROOT, *nodes, *self.topology.workers)]
+        nodes, roots = [site.name for site in self.topology.sites], [root.name for root in self.roots]
+        return [self.member(name) for name in (*roots, *nodes, *self.topology.workers)]
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the form that `from_dict` reads."""

@@ -15,11 +15,18 @@ SITE = "site"
 OWN = "own "
 """Begins the scope of a round that joins the workers of one site and ends at the root; the site follows."""
 
+_OF_SHARD = "/"
+"""Parts a scope that ends at a root from the number of that root, where it is not the first."""
+
 GRADIENT = "gradient"
 """Role of a gradient; a compression may lose some of it."""
 
 DELTA = "delta"
 """Role of a change of weights; a compression may lose some of it."""
+
+
+FLOAT_BYTES = 4
+"""Bytes by which keys are cut, whatever the dtype, so that who brings no values cuts alike."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -56,3 +63,19 @@ class RoundId:
     def __str__(self) -> str:
         unit = self.unit
         return f"round {self.number} of {unit.key}[{unit.offset}:{unit.offset + unit.count}] ({self.scope})"
+
+
+def at_shard(scope: str, shard: int) -> str:
+    """Returns the scope of the same rounds that end at the `shard`-th root, from 0."""
+    return f"{scope}{_OF_SHARD}{shard}" if shard else scope
+
+
+def shard_of(scope: str) -> int:
+    """Returns the number of the root that a scope's rounds end at, 0 where it names none."""
+    _, _, number = scope.partition(_OF_SHARD)
+    return int(number) if number.isdecimal() else 0
+
+
+def whole_scope(scope: str) -> str:
+    """Returns the scope without the number of a root."""
+    return scope.partition(_OF_SHARD)[0]

@@ -26,10 +26,10 @@ from .exchange import GeoExchange
 from .gnn_checkpoints import GeoCheckpoints
 from .job import GeoJob, write_json
 from .metrics.watch import recorder_of, watch_worker
+from .pace import agreed_slices
 from .plane import Members, Plane
 from .server import dial, end_process
 from .synchronization import synchronization
-from .topology import ROOT
 from .transport.base import Traffic
 from .units import SITE, TREE
 from .worker_checkpoints import Pace, WorkerShelf
@@ -61,6 +61,8 @@ class _Worker:
         self._name = self._here.workers[site.place.machine]
         self._client: Client = dial(job.tree, self._name, self._here.name, observer=recorder_of(job.tree))
         self._watched = watch_worker(job.tree, self._name, self._client)
+        everybody = Members(workers=job.tree.topology.workers, name=self._name)
+        self._slices = agreed_slices(job.tree, self._client, everybody)
 
     def train_over_all_sites(self) -> None:
         workers = self._job.tree.topology.workers
@@ -105,11 +107,11 @@ class _Worker:
         chosen = synchronization(self._job.tree.synchronization)
         members = Members(workers=workers, name=self._name, scope=scope, wait_s=wait_s)
         policy = chosen.worker(meets=True) if scope == TREE else chosen.worker_of_one_site()
-        return GeoExchange(Plane(self._client, members, self._job.tree.slices), policy)
+        return GeoExchange(Plane(self._client, members, self._slices, len(self._job.tree.roots)), policy)
 
     def _shelf(self, workers: tuple[str, ...]) -> WorkerShelf:
         config, members = self._job.config, Members(workers=workers, name=self._name)
-        plane = Plane(self._client, members, self._job.tree.slices)
+        plane = Plane(self._client, members, self._slices, len(self._job.tree.roots))
         return WorkerShelf(self._job.tree, plane, Pace(every=config.checkpoint_every, epochs=config.epochs))
 
     def _judge_all(self, own: nn.Module) -> float | None:
@@ -136,7 +138,7 @@ class _Worker:
         """Returns the bytes so far of this worker's link, and of its site's link to the root by the first."""
         links = {}
         if self._name == self._here.workers[0]:
-            links[self._here.name] = self._client.peer_traffic()[ROOT]
+            links[self._here.name] = self._job.tree.of_roots(self._here.name, self._client.peer_traffic())
         return {**links, self._name: self._client.traffic}
 
     def _links_since(self, before: dict[str, Traffic]) -> dict[str, Traffic]:

@@ -15,6 +15,7 @@ from .._files.checkpoints import checkpoint_of, new_checkpoint
 from .plane import Layout, Plane
 from .synchronization.base import CHECKPOINT
 from .tree_job import TreeJob
+from .units import at_shard
 
 _NUMBER = Layout.of([("number", 1)])
 
@@ -31,6 +32,16 @@ class Pace:
     def due(self, epoch: int) -> bool:
         """Tells whether an epoch has one."""
         return epoch % self.every == 0 or epoch == self.epochs
+
+
+def keep_at_nodes(plane: Plane, number: int) -> None:
+    """Has all nodes keep theirs, every root and then the sites with the first; all workers call it.
+
+    Raises:
+        GeoError: the round was given up.
+    """
+    for root in reversed(range(plane.num_roots)):
+        plane.first(CHECKPOINT, _NUMBER, np.array([float(number)]), at_shard(plane.members.scope, root))
 
 
 class WorkerShelf:
@@ -70,4 +81,4 @@ class WorkerShelf:
         assert self._folder is not None  # else none is due
         with new_checkpoint(self._folder, epoch, self._member) as folder:
             yield folder
-        self._plane.first(CHECKPOINT, _NUMBER, np.array([float(epoch)]))
+        keep_at_nodes(self._plane, epoch)

@@ -16,8 +16,9 @@ from ..geo_training.attempts import Kept, run_attempts
 from ..geo_training.job import METRICS
 from ..geo_training.metrics.watch import measured_of
 from ..geo_training.security import check_certificates
+from ..geo_training.shards import root_names
 from ..geo_training.summary import Classes, Links
-from ..geo_training.topology import ROOT, Topology, read
+from ..geo_training.topology import Topology, read
 from ..geo_training.tree_job import TreeJob
 from ..shard.shards import Shards, read_shards
 from ..training.outcome import Outcome, confusion, judged_split, roc
@@ -123,8 +124,9 @@ def _check_workers(config: GeoTableConfig, shards: Shards) -> None:
 
 def _topology(config: GeoTableConfig, shards: Shards) -> Topology:
     workers = {site.name: config.num_workers for site in shards.sites}
-    check_certificates(config.certificates, (ROOT, *workers))
-    return read(config.topology, workers, free_ports(len(workers) + 1))
+    topology = read(config.topology, workers, free_ports(len(workers) + 1))
+    check_certificates(config.certificates, (*root_names(topology, config.transmission), *workers))
+    return topology
 
 
 def _source(config: GeoTableConfig, shards: Shards, work: Path) -> ModelSource:
@@ -175,7 +177,7 @@ def _train(job: TableJob, framework: str) -> None:
     config, tree = job.config, job.tree
     progress(
         f"{len(tree.topology.sites)} sites, {len(tree.topology.workers)} workers of {framework}, joined by "
-        f"{len(tree.topology.sites) + 1} aggregators ({config.synchronization}, compression "
+        f"{len(tree.topology.sites) + len(tree.roots)} aggregators ({config.synchronization}, compression "
         f"{config.compression}, transmission {config.transmission})"
     )
     run_attempts(tree, lambda tree: _processes(replace(job, tree=tree), framework), job.work / "logs")
@@ -185,7 +187,8 @@ def _processes(job: TableJob, framework: str) -> Job:
     topology = job.tree.topology
     job_path = str(job.write())
     # Named by folder: a site's own name may hold anything.
-    folders = {ROOT: ROOT, **{site.name: job.folder(site.name).name for site in topology.sites}}
+    folders = {root.name: root.name for root in job.tree.roots}
+    folders |= {site.name: job.folder(site.name).name for site in topology.sites}
     nodes = [
         Replica(name=f"{folder}/aggregator", environment=ONE_THREAD, arguments=(name, str(job.tree_path)))
         for name, folder in folders.items()

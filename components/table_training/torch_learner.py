@@ -37,7 +37,8 @@ class TorchLearner:
         if not n:
             self._exchange.step(model, optimizer, 0)
             return 0.0
-        _, loss = _gradients(self._built, features, labels)
+        with self._exchange.sending(n):
+            _, loss = _gradients(self._built, features, labels)
         with torch.no_grad():
             for parameter in model.parameters():
                 if parameter.grad is not None:

@@ -13,11 +13,11 @@ import numpy as np
 from .._files import new_file
 from .._launch import progress
 from ..geo_training.metrics.watch import recorder_of, watch_worker
+from ..geo_training.pace import agreed_slices
 from ..geo_training.plane import Members, Plane
 from ..geo_training.server import dial, end_process
 from ..geo_training.state import STATE, State
 from ..geo_training.synchronization import synchronization
-from ..geo_training.topology import ROOT
 from ..geo_training.transport.base import Traffic
 from ..geo_training.worker_checkpoints import Pace, WorkerShelf
 from ..ingest.graph import Array
@@ -59,11 +59,12 @@ class _Worker:
         observer = recorder_of(job.tree)
         self._client = dial(job.tree, name, self._here.name, observer=observer)
         self._watched = watch_worker(job.tree, name, self._client)
-        self._plane = Plane(
-            self._client, Members(workers=job.tree.topology.workers, name=name), job.tree.slices
-        )
+        members = Members(workers=job.tree.topology.workers, name=name)
+        slices = agreed_slices(job.tree, self._client, members)
+        self._plane = Plane(self._client, members, slices, len(job.tree.roots))
         seed_draws(self._config.seed)
-        policy = synchronization(job.tree.synchronization).worker()
+        chosen = synchronization(job.tree.synchronization)
+        policy = chosen.worker(piecewise=job.tree.is_overlapped)
         sample, _ = self._rows.take(self._rows.train[:1])
         self._learner = join(job.source.build(), self._plane, policy, sample)
         self._began = time.monotonic()
@@ -157,7 +158,7 @@ class _Worker:
     def _links(self) -> dict[str, dict[str, int]]:
         links = {f"{self._here.name}/trainer-{self._number}": self._client.traffic}
         if self._number == 0:
-            links[self._here.name] = self._client.peer_traffic()[ROOT]
+            links[self._here.name] = self._job.tree.of_roots(self._here.name, self._client.peer_traffic())
         for name, link in links.items():
             link.add(self._links_before.get(name, Traffic()))
         return {name: asdict(link) for name, link in links.items()}
@@ -168,7 +169,8 @@ class _Worker:
             workers=self._job.tree.topology.workers, name=name, wait_s=float(self._config.timeout_s)
         )
         pace = Pace(every=self._config.checkpoint_every, epochs=self._config.epochs)
-        return WorkerShelf(self._job.tree, Plane(self._client, members), pace)
+        plane = Plane(self._client, members, num_roots=len(self._job.tree.roots))
+        return WorkerShelf(self._job.tree, plane, pace)
 
     def _keep(self, epoch: int) -> None:
         learner = self._learner.state()

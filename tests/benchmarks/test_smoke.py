@@ -6,6 +6,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from benchmarks.wan_rig import links
+from benchmarks.wan_rig.requirements import missing
+
+TWO_SITES = links.endpoints(2)
+LACKING = missing(links.Links(endpoints=TWO_SITES, schedule=links.uniform(TWO_SITES, None)))
 
 
 @pytest.mark.long
@@ -28,6 +33,18 @@ def test_step_overhead(tmp_path):
     result = json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))
     assert result["seconds"]["step"] > 0
     assert result["seconds"]["plain"] > 0
+
+
+@pytest.mark.long
+@pytest.mark.skipif(bool(LACKING), reason=f"the network needs {', '.join(LACKING)}")
+def test_overlap(tmp_path):
+    command = [sys.executable, Path(__file__).with_name("overlap.py"), "--output", tmp_path / "result.json"]
+    size = ["--steps", "6", "--repeats", "1"]
+    said = subprocess.run([*command, *size], capture_output=True, text=True, check=True, timeout=300)
+    assert "p3 / fifo: " in said.stdout
+    result = json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))
+    assert result["step_ratio_of_p3"] > 0
+    assert 0.4 < result["bytes_ratio_of_two_roots"] < 0.6  # bytes do not depend on how busy a machine is
 
 
 @pytest.mark.long

@@ -15,9 +15,9 @@ from geokfp.components.geo_training.compression import compression as named
 from geokfp.components.geo_training.errors import GeoError
 from geokfp.components.geo_training.metrics import UNOBSERVED, Observer
 from geokfp.components.geo_training.node_checkpoints import Keeper, Shelf
-from geokfp.components.geo_training.route import TreeRouter
 from geokfp.components.geo_training.scheduling import transmission as sent
 from geokfp.components.geo_training.scheduling.differential import Differential
+from geokfp.components.geo_training.shards import ShardRouter, shards_of
 from geokfp.components.geo_training.synchronization import synchronization as chosen
 from geokfp.components.geo_training.topology import ROOT, Site, Topology
 from geokfp.components.geo_training.transport.base import Address, Transport
@@ -44,6 +44,7 @@ class Tree:
     ):
         self.synchronization = chosen(synchronization)
         self.topology = topology
+        self.roots = shards_of(topology, sent(transmission).multigps)
         self.transport = transport
         self.between_sites = named(compression)
         self.in_site = named("none")
@@ -56,7 +57,7 @@ class Tree:
         self.observer = observer
         self.errors: dict[str, GeoError] = {}
         self._threads = []
-        for name in (ROOT, *(site.name for site in topology.sites)):
+        for name in (*self._root_names, *(site.name for site in topology.sites)):
             thread = threading.Thread(target=self._serve, args=(name, *self._aggregator(name)))
             thread.start()
             self._threads.append(thread)
@@ -79,40 +80,54 @@ class Tree:
         }
         return Client(
             ClientSettings(name=name, peer=peer, **options),
-            lambda: self.transport.connect(self.topology.address(peer), 5.0),
+            lambda: self.transport.connect(self._address(peer), 5.0),
             up or self.in_site.up(),
             observer=self.observer,
             carrier=carrier,
         )
+
+    @property
+    def _root_names(self) -> tuple[str, ...]:
+        return tuple(root.name for root in self.roots)
+
+    def _address(self, name: str) -> Address:
+        found = (root.address for root in self.roots if root.name == name)
+        return next(found, None) or self.topology.address(name)
 
     def join(self) -> None:
         for thread in self._threads:
             thread.join(20.0)
             assert not thread.is_alive()
 
+    def _carrier(self, name: str, root: str, up: Compressor) -> Carrier | None:
+        if self.dgt is None:
+            return None
+        link = name if root == ROOT else f"{name} to {root}"
+        self.cuts[link] = Differential(self.dgt, self.between_sites.up_blocks())
+        return InBlocks(up, self.cuts[link], self._address(root), root, secret=False)
+
     def _aggregator(self, name: str) -> tuple[Aggregator, Keeper | None]:
-        policy = self.synchronization.root() if name == ROOT else self.synchronization.node()
-        down = (self.between_sites if name == ROOT else self.in_site).down()
+        is_root = name in self._root_names
+        policy = self.synchronization.root() if is_root else self.synchronization.node()
+        down = (self.between_sites if is_root else self.in_site).down()
         up = self.between_sites.up()
-        carrier = None
-        if self.dgt is not None and name != ROOT:
-            self.cuts[name] = Differential(self.dgt, self.between_sites.up_blocks())
-            carrier = InBlocks(up, self.cuts[name], self.topology.address(ROOT), ROOT, secret=False)
+        uplinks = () if is_root else self._root_names
+        carriers = {root: self._carrier(name, root, up) for root in uplinks}
         aggregator = Aggregator(
             AggregatorSettings(
                 name=name,
                 run=RUN,
-                children=frozenset(self.topology.children(name)),
+                children=frozenset(self.topology.children(ROOT if is_root else name)),
                 observer=self.observer,
             ),
-            self.transport.listen(self.topology.address(name)),
-            TreeRouter(self.topology),
+            self.transport.listen(self._address(name)),
+            ShardRouter(self.topology, self._root_names),
             policy,
             down,
-            {} if name == ROOT else {ROOT: self.client(name, ROOT, up, carrier)},
+            {root: self.client(name, root, up, carriers[root]) for root in uplinks},
         )
-        if self.dgt is not None and name == ROOT:
-            aggregator.dock.open(self.topology.address(ROOT), secret=False)
+        if self.dgt is not None and is_root:
+            aggregator.dock.open(self._address(name), secret=False)
         if self.checkpoints is None:
             return aggregator, None
         keeper = Keeper(Shelf(self.checkpoints, name), {"policy": policy, "down": down, "up": up})
@@ -127,10 +142,15 @@ class Tree:
             self.errors[name] = error
 
 
-def topology(num_sites: int, num_workers: int, ports: list[int] | None = None) -> Topology:
+def topology(
+    num_sites: int, num_workers: int, ports: list[int] | None = None, accepting: int = 0
+) -> Topology:
+    """Returns a tree on this machine, whose first `accepting` sites accept connections on in-memory ports."""
     ports = ports or list(range(1, num_sites + 2))
+    accepts = [Address("127.0.0.1", 101 + i) if i < accepting else None for i in range(num_sites)]
     sites = tuple(
-        Site(f"site-{i}", num_workers, Address("127.0.0.1", ports[i + 1])) for i in range(num_sites)
+        Site(f"site-{i}", num_workers, Address("127.0.0.1", ports[i + 1]), accepts[i])
+        for i in range(num_sites)
     )
     return Topology(Address("127.0.0.1", ports[0]), sites)
 

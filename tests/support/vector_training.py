@@ -72,6 +72,7 @@ def train(
     *,
     after=None,
     compression="none",
+    transmission="fifo",
     without=(),
     measuring=False,
     transport=None,
@@ -86,6 +87,7 @@ def train(
         pause: called with a worker's name and step before each step.
         after: called in the same way after it.
         compression: between the sites.
+        transmission: of all messages; only how many roots it asks for is made use of.
         without: (worker, step) of the steps that are taken without samples.
         measuring: whether each step of a worker measures its number, as the first weights came with.
         transport: of all messages; one in memory if nothing else is said.
@@ -97,7 +99,8 @@ def train(
 
     def work(name):
         worker, replica = shape.workers.index(name), replicas[name]
-        plane = Plane(whole.client(name), Members(workers=shape.workers, name=name), slices)
+        plane = Plane(whole.client(name), Members(workers=shape.workers, name=name), slices, len(whole.roots))
+        plane.place(LAYOUT)
         policy = chosen.worker()
         first = plane.sum("weights", LAYOUT, replica.weights() if plane.index == 0 else None).wait()
         replica.set_weights(first)
@@ -119,7 +122,8 @@ def train(
         plane.close()
 
     chosen = synchronization(text)
-    with tree(shape, transport or MemoryTransport(), synchronization=text, compression=compression) as whole:
+    choices = {"synchronization": text, "compression": compression, "transmission": transmission}
+    with tree(shape, transport or MemoryTransport(), **choices) as whole:
         at_once(work, shape.workers)
     assert not whole.errors
     return seen, replicas

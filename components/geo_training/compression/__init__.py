@@ -31,6 +31,11 @@ class Compression:
         """Bytes of the values that are best encoded at once."""
         return self.spec.technique.slice_bytes
 
+    @property
+    def least_values(self) -> int:
+        """Values from which a unit is encoded by the technique, not by its rule for small ones."""
+        return (self.spec.by_size or self.spec.technique.size_rule()).bound
+
     def up(self) -> Compressor:
         """Returns what encodes towards the root, on one link; any thread may call it."""
         return self._per_unit(lambda technique: technique.towards_root())

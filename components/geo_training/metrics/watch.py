@@ -123,14 +123,14 @@ def watch(
     """
     if recorder is None:
         return None
-    is_node = name == ROOT or name in job.workers
+    is_node = job.root(name) is not None or name in job.workers
     settings = WatchSettings(
         process=name,
         member=job.member(name),
         folder=job.metrics_folder,
         host=job.metrics_host,
         port=job.metrics_port and job.metrics_port + job.members.index(job.member(name)),
-        children=frozenset(job.topology.children(name) if is_node else ()),
+        children=frozenset(job.children(name) if is_node else ()),
         shows_table=name == ROOT,
     )
     return Watch(settings, recorder, traffic)

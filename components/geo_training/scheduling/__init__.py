@@ -11,13 +11,14 @@ from typing import Any, TypeAlias
 from ..spec import parse_with_rules
 from .dgt import Dgt
 from .p3 import P3, Fifo
+from .placement import MultiGps
 from .slices import InOrder, Slices
 
-__all__ = ["RULES", "TECHNIQUES", "InOrder", "Slices", "Transmission", "transmission"]
+__all__ = ["P3", "RULES", "TECHNIQUES", "InOrder", "Slices", "Transmission", "transmission"]
 
 AnyTechnique: TypeAlias = Fifo | P3
 TECHNIQUES: Mapping[str, type[AnyTechnique]] = {"fifo": Fifo, "p3": P3}
-RULES: Mapping[str, type[Any]] = {"dgt": Dgt}
+RULES: Mapping[str, type[Any]] = {"dgt": Dgt, "multigps": MultiGps}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -29,13 +30,25 @@ class Transmission:
     rules: Mapping[str, Any] = field(default_factory=dict)
     """The rules that were written, by name."""
 
-    def slices(self, slice_bytes: int) -> Slices:
+    @property
+    def overlaps(self) -> bool:
+        """Whether a worker sends while its backward pass computes, and awaits tensor by tensor."""
+        return isinstance(self.technique, P3)
+
+    @property
+    def multigps(self) -> MultiGps | None:
+        """Several roots; None for one."""
+        found = self.rules.get("multigps")
+        return found if isinstance(found, MultiGps) else None
+
+    def slices(self, slice_bytes: int, least_bytes: int) -> Slices:
         """Returns how tensors are cut, and which pieces are urgent.
 
         Args:
             slice_bytes: bytes of values that suit the compression.
+            least_bytes: from which it encodes them as it does large ones.
         """
-        return self.technique.slices(slice_bytes)
+        return self.technique.slices(slice_bytes, least_bytes)
 
 
 def transmission(text: str) -> Transmission:

@@ -17,13 +17,14 @@ from .slices import ByLayer, InOrder, Slices
 class Fifo:
     """Slices leave in the order in which they are handed over."""
 
-    def slices(self, slice_bytes: int) -> Slices:
+    def slices(self, slice_bytes: int, least_bytes: int) -> Slices:
         """Returns how tensors are cut.
 
         Args:
             slice_bytes: bytes of values that suit the compression.
+            least_bytes: from which it encodes them as it does large ones.
         """
-        return InOrder(slice_bytes)
+        return InOrder(slice_bytes, least_bytes)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,6 +44,6 @@ class P3:
         """Checks the values."""
         check(self)
 
-    def slices(self, slice_bytes: int) -> Slices:
+    def slices(self, slice_bytes: int, least_bytes: int) -> Slices:
         """See `Fifo`."""
-        return ByLayer(slice_bytes)
+        return ByLayer(slice_bytes, least_bytes)

@@ -1,10 +1,13 @@
 """Cutting a key into units. Knows nothing of networks."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from ..units import Unit
+
+SHORTEST_BYTES = 4096
+"""What a slice is not cut shorter than: a frame adds up to 220 bytes, and a round takes its time."""
 
 
 class Slices(Protocol):
@@ -26,12 +29,19 @@ class Slices(Protocol):
             place: of the tensor in the order of the forward pass, from 0; None for small ones together.
         """
 
+    def finer(self, most_bytes: int) -> "Slices":
+        """Returns slices of at most so many bytes, but not such that a compression would treat otherwise."""
+
 
 @dataclass(frozen=True, slots=True)
 class InOrder:
-    """Slices of at most `slice_bytes`, in the order of the values; a smaller key is one unit."""
+    """Slices of at most `slice_bytes`, in the order of the values; a smaller key is one unit.
+
+    `finer` ones have at least `least_bytes`, and never so few that their frames would be most of them.
+    """
 
     slice_bytes: int = 4 << 20
+    least_bytes: int = 0
 
     def cut(self, key: str, count: int, itemsize: int) -> Sequence[Unit]:
         """See `Slices`."""
@@ -41,6 +51,11 @@ class InOrder:
     def priority(self, place: int | None) -> int:  # noqa: ARG002
         """See `Slices`; all alike."""
         return 0
+
+    def finer(self, most_bytes: int) -> "InOrder":
+        """See `Slices`."""
+        most = max(most_bytes // SHORTEST_BYTES * SHORTEST_BYTES, SHORTEST_BYTES, self.least_bytes)
+        return replace(self, slice_bytes=min(self.slice_bytes, most))
 
 
 @dataclass(frozen=True, slots=True)

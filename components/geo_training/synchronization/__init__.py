@@ -106,17 +106,19 @@ class Synchronization:
         """Whether sites take different numbers of steps between two rounds."""
         return isinstance(self.technique, ESync)
 
-    def worker(self, *, meets: bool = False) -> WorkerPolicy:
+    def worker(self, *, meets: bool = False, piecewise: bool = False) -> WorkerPolicy:
         """Returns a worker's end.
 
         Args:
+            piecewise: whether the framework lets tensors come and go one by one, which `fsa` makes use of
+                where every worker is in every round.
             meets: whether all workers ask for the agreed weights after the same steps, so that asking may
                 take a round of all.
         """
         if isinstance(self.technique, Mixed):
             return self.technique.worker(meets=meets)
         if isinstance(self.technique, Fsa):
-            return self.technique.worker()
+            return self.technique.worker(piecewise=piecewise and self.quorum is None)
         return self.technique.local_steps(self.streamed.fragments if self.streamed else 1)
 
     def worker_of_one_site(self) -> WorkerPolicy:

@@ -19,6 +19,8 @@ SERVED = "served"
 
 POSITION = "position"
 """Role of the number of rounds behind the root's weights, which the first worker asks for."""
+PACE = "pace"
+"""Role of the seconds that a byte takes; the root answers with what it took the first time."""
 CHECKPOINT = "checkpoint"
 """Role of the number of a checkpoint, for which all workers wait: each node keeps its state, then answers."""
 

@@ -16,6 +16,7 @@ from ..state import State
 from ..units import GRADIENT
 from .base import Gradient, Replica, Update
 from .ending import Ask, all_have_ended, stay_until_all_are_done
+from .piecewise import Piecewise
 from .served_worker import ServedWorker
 from .statistics import average_statistics
 
@@ -82,6 +83,12 @@ class Fsa:
         """Checks the values."""
         check(self)
 
-    def worker(self) -> FullAtWorker | ServedWorker:
-        """Returns the worker's end."""
-        return FullAtWorker() if self.optimizer is None else ServedWorker(own_rounds=False)
+    def worker(self, *, piecewise: bool = False) -> FullAtWorker | ServedWorker | Piecewise:
+        """Returns the worker's end.
+
+        Args:
+            piecewise: whether tensors are to come and go one by one, where the workers' optimizers act.
+        """
+        if self.optimizer is not None:
+            return ServedWorker(own_rounds=False)
+        return Piecewise() if piecewise else FullAtWorker()

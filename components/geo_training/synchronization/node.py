@@ -12,8 +12,8 @@ from ..reductions import Reduction
 from ..rounds import All, Quorum, Rule
 from ..spec import Interval, check
 from ..state import State
-from ..units import DELTA, GRADIENT, OWN, RoundId, Unit
-from .base import POSITION, SERVED, WEIGHTS
+from ..units import DELTA, GRADIENT, OWN, RoundId, Unit, whole_scope
+from .base import PACE, POSITION, SERVED, WEIGHTS
 from .followed import Followed
 from .served import ALL, Served
 from .statistics import STATISTICS
@@ -78,6 +78,7 @@ class Root:
         follows: bool = False,
     ) -> None:
         self.rounds = 0
+        self._pace: list[float] | None = None
         self._quorum = quorum
         self._outer = None if outer is None else build(outer)
         self._served = None if optimizer is None else Served(optimizer)
@@ -95,6 +96,9 @@ class Root:
         result, role, tensor = reduction.settle(total, weight), round_id.unit.role, _tensor(round_id.unit)
         if role == POSITION:
             return np.full_like(result, self.rounds)
+        if role == PACE:
+            self._pace = self._pace or result.tolist()
+            return np.asarray(self._pace, result.dtype)
         if role == DELTA:
             return self._moved(tensor, result)
         holder = self._served or self._followed
@@ -116,10 +120,13 @@ class Root:
                 parts["served"] = self._served.state()
             if self._followed is not None:
                 parts["followed"] = self._followed.state()
+            if self._pace is not None:
+                parts["pace"] = State(facts={"pace": self._pace})
         return State.of(parts)
 
     def load_state(self, state: State) -> None:
         """See `NodePolicy`."""
+        self._pace = state.part("pace").facts.get("pace")
         if self._outer is not None:
             self._outer.load_state(state.part("outer").arrays)
         if self._served is not None:
@@ -150,7 +157,8 @@ class Root:
 
 
 def _site(round_id: RoundId) -> str:
-    return round_id.scope.removeprefix(OWN) if round_id.scope.startswith(OWN) else ALL
+    scope = whole_scope(round_id.scope)
+    return scope.removeprefix(OWN) if scope.startswith(OWN) else ALL
 
 
 def _tensor(unit: Unit) -> Unit:

@@ -31,6 +31,7 @@ def join(job: WorkerJob) -> Iterator["GluonLearner"]:
         _separate(store)
     net = gluon_cnn.build(cnn.initial_weights(job.seed))
     _compute(net, Samples.blank(job.batch))  # sets the framework up, outside the clock
+    getattr(store, "watch", lambda _net: None)(net)
     trainer = mx.gluon.Trainer(
         net.collect_params(),
         "adam",

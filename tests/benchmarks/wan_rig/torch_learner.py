@@ -77,6 +77,13 @@ class _TreeLearner(TorchLearner):
         self._geo: GeoOptimizer = join_tree(net, self._optimizer)
         self._geo.barrier()
 
+    def compute(self, batch: Samples) -> None:
+        self._optimizer.zero_grad()
+        found = self._net(torch.from_numpy(batch.images))
+        loss = nn.functional.cross_entropy(found, torch.from_numpy(batch.labels).long())
+        self._num_images = len(batch.labels)
+        self._geo.backward(loss, self._num_images)
+
     def step(self) -> None:
         self._geo.step(self._num_images)
 

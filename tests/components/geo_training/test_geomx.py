@@ -8,10 +8,12 @@ import pytest
 from geokfp.components._files import InputError
 from geokfp.components._launch import variables
 from geokfp.components.geo_training.geomx import (
+    GLOBAL_SERVERS,
     K1,
     K2,
     LOWER_BOUND,
     NOT_BUILT,
+    P3,
     USE_HFA,
     VARIABLES,
     check_compression,
@@ -43,7 +45,23 @@ BSC = {"type": "bsc", "threshold": 0.01}
 )  # fmt: skip
 def test_a_tree_can_be_made_of_them(given, store, params, synchronization, compression):
     made = choices(given, store, params)
-    assert made == {"synchronization": synchronization, "compression": compression, "transmission": "fifo"}
+    chosen = {"synchronization": synchronization, "compression": compression, "transmission": "fifo"}
+    assert made == chosen
+    TreeJob(run_id="run", workers={"site-0": 1}, topology=topology(1, 1), **made)
+
+
+@pytest.mark.parametrize(
+    ("given", "transmission"),
+    [
+        ({P3: "1"}, "p3"),
+        ({P3: "0", GLOBAL_SERVERS: "1"}, "fifo"),
+        ({GLOBAL_SERVERS: "3"}, "fifo + multigps(shards=3, at=root)"),
+        ({P3: "true", GLOBAL_SERVERS: "2"}, "p3 + multigps(shards=2, at=root)"),
+    ],
+)
+def test_priorities_and_global_servers_are_a_transmission(given, transmission):
+    made = choices(given)
+    assert made["transmission"] == transmission
     TreeJob(run_id="run", workers={"site-0": 1}, topology=topology(1, 1), **made)
 
 
@@ -71,6 +89,8 @@ def test_they_are_read_from_the_environment(monkeypatch):
     [
         ({}, "local", None, "kv.create 'local': allowed is one of dist_sync, "),
         ({USE_HFA: "yes"}, "dist_sync", None, "MXNET_KVSTORE_USE_HFA is 'yes', allowed: 0, 1, "),
+        ({P3: "on"}, "dist_sync", None, "ENABLE_P3 is 'on', allowed: 0, 1, "),
+        ({GLOBAL_SERVERS: "0"}, "dist_sync", None, "DMLC_NUM_GLOBAL_SERVER is 0, allowed: a whole"),
         (HFA, "dist_async", None, "MXNET_KVSTORE_USE_HFA is '1' with kv.create 'dist_async', allowed: "),
         ({**HFA, K2: "0"}, "dist_sync", None, "MXNET_KVSTORE_HFA_K2 is 0, allowed: a whole"),
         ({**HFA, K1: "x"}, "dist_sync", None, "MXNET_KVSTORE_HFA_K1 is 'x', allowed: a whole"),

@@ -4,26 +4,31 @@ import numpy as np
 import pytest
 from geokfp.components._files.checkpoints import last_common
 from geokfp.components.geo_training.node_checkpoints import Shelf
-from geokfp.components.geo_training.plane import Layout, Members, Plane
+from geokfp.components.geo_training.plane import Members, Plane
 from geokfp.components.geo_training.state import State
 from geokfp.components.geo_training.synchronization import synchronization
-from geokfp.components.geo_training.synchronization.base import CHECKPOINT
+from geokfp.components.geo_training.worker_checkpoints import keep_at_nodes
 from support.geo_tree import at_once, topology, tree
 from support.memory_transport import MemoryTransport
 from support.vector_training import LAYOUT, RATE, Gradient, Vector, gradient_of, samples_of
 
 EVERY, STEPS = 7, 18
-NODES = ("root", "site-0", "site-1")
+SITES = ("site-0", "site-1")
 
 
 class Vectors:
     """One vector a worker, trained with momentum, which keeps a checkpoint every `EVERY` steps."""
 
-    def __init__(self, folder, text, compression, resume=0, stop_after=STEPS):
+    def __init__(self, folder, text, compression, resume=0, stop_after=STEPS, transmission="fifo"):
         self._folder, self._text, self._resume, self._stop_after = folder, text, resume, stop_after
-        self.shape = topology(2, 2)
+        self.shape = topology(2, 2, accepting=1)
         self.weights = {}
-        choices = {"synchronization": text, "compression": compression, "checkpoints": folder}
+        choices = {
+            "synchronization": text,
+            "compression": compression,
+            "checkpoints": folder,
+            "transmission": transmission,
+        }
         with tree(self.shape, MemoryTransport(), resume=resume, **choices) as self._tree:
             at_once(self._work, self.shape.workers)
         assert not self._tree.errors
@@ -31,7 +36,13 @@ class Vectors:
     def _work(self, name):
         worker, replica = self.shape.workers.index(name), Vector(measured=float(len(name)))
         velocity = np.zeros(LAYOUT.count, np.float32)
-        plane = Plane(self._tree.client(name), Members(workers=self.shape.workers, name=name))
+        plane = Plane(
+            self._tree.client(name),
+            Members(workers=self.shape.workers, name=name),
+            None,
+            len(self._tree.roots),
+        )
+        plane.place(LAYOUT)
         policy = synchronization(self._text).worker()
         replica.set_weights(plane.first("weights", LAYOUT, replica.weights()))
         shelf = Shelf(self._folder, name.replace("/", "-"))
@@ -54,15 +65,15 @@ class Vectors:
                 state = policy.state()
                 own = State({"weights": replica.weights(), "velocity": velocity.copy()})
                 shelf.write(step + 1, State.of({"policy": state, "worker": own}))
-                number = plane.first(CHECKPOINT, Layout.of([("number", 1)]), np.array([step + 1.0]))
-                assert number == [step + 1]
+                keep_at_nodes(plane, step + 1)
         if self._stop_after == STEPS:
             policy.finish()
         self.weights[name] = replica.weights()
         plane.close()
 
     def members(self):
-        return [*NODES, *(name.replace("/", "-") for name in self.shape.workers)]
+        roots = [root.name for root in self._tree.roots]
+        return [*roots, *SITES, *(name.replace("/", "-") for name in self.shape.workers)]
 
 
 @pytest.mark.parametrize(
@@ -83,6 +94,24 @@ def test_it_ends_as_a_run_that_was_not_interrupted(tmp_path, text, compression):
     stopped = Vectors(tmp_path / "kept", text, compression, stop_after=EVERY + 3)
     assert last_common(tmp_path / "kept", stopped.members()) == EVERY
     resumed = Vectors(tmp_path / "kept", text, compression, resume=EVERY)
+    for name, weights in straight.weights.items():
+        np.testing.assert_array_equal(resumed.weights[name], weights)
+
+
+@pytest.mark.parametrize(
+    ("text", "compression"),
+    [
+        ("fsa(optimizer=adam(rate=0.1))", "top_k(ratio=0.3) + by_size(bound=0)"),
+        ("hfa(k1=3) + outer(momentum=0.5)", "none"),
+    ],
+)
+def test_each_of_two_roots_goes_on_with_what_it_held(tmp_path, text, compression):
+    straight = Vectors(tmp_path / "straight", text, compression)
+    choices = {"transmission": "fifo + multigps(shards=2)"}
+    stopped = Vectors(tmp_path / "kept", text, compression, stop_after=EVERY + 3, **choices)
+    assert "root-1" in stopped.members()
+    assert last_common(tmp_path / "kept", stopped.members()) == EVERY
+    resumed = Vectors(tmp_path / "kept", text, compression, resume=EVERY, **choices)
     for name, weights in straight.weights.items():
         np.testing.assert_array_equal(resumed.weights[name], weights)
 

@@ -127,13 +127,15 @@ def test_without_validation_and_test_nodes_their_metrics_are_left_out(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("synchronization", "compression"),
+    ("synchronization", "compression", "transmission"),
     [
-        ("mixed(optimizer=adam(rate=0.05))", "top_k(ratio=0.2)"),
-        ("hfa(k1=2) + outer(rate=1, momentum=0.5)", "fp16"),
+        ("mixed(optimizer=adam(rate=0.05))", "top_k(ratio=0.2)", "p3"),
+        ("hfa(k1=2) + outer(rate=1, momentum=0.5)", "fp16", "fifo + multigps(at=root)"),
     ],
 )
-def test_sites_may_keep_in_step_in_other_ways(partitions, tmp_path, synchronization, compression):
+def test_sites_may_keep_in_step_in_other_ways(
+    partitions, tmp_path, synchronization, compression, transmission
+):
     config = GeoTrainingConfig(
         epochs=15,
         hidden_size=8,
@@ -142,6 +144,7 @@ def test_sites_may_keep_in_step_in_other_ways(partitions, tmp_path, synchronizat
         model_options={"input_dropout": 0.0},
         synchronization=synchronization,
         compression=compression,
+        transmission=transmission,
     )
     result = run(config, partitions, None, outputs_in(tmp_path))
     assert result.metrics["epochs_run"] == 15

@@ -111,6 +111,17 @@ def test_a_convolutional_network_learns_images_of_bytes(tmp_path):
     assert {row["site"] for row in model.history} == {"New York", "東京"}
 
 
+def test_first_layers_first_and_by_two_roots_it_learns_the_same(digits, tmp_path):
+    weights = []
+    for transmission in ("fifo", "p3(rate_mbit=5) + multigps(shards=2, at=root)"):
+        folder = tmp_path / transmission[:2]
+        config = GeoTableConfig(algorithm="mlp", epochs=3, transmission=transmission)
+        run(config, digits, outputs_in(folder))
+        model = read_trained_model(folder / "model").build()
+        weights.append(torch.cat([parameter.detach().flatten() for parameter in model.parameters()]))
+    assert torch.equal(*weights)
+
+
 def test_softmax_regression_learns_digits(digits, tmp_path):
     config = GeoTableConfig(algorithm="softmax_regression", epochs=12)
     result = run(config, digits, outputs_in(tmp_path))

@@ -14,7 +14,7 @@ from ..processes import Process
 from ..worker_job import TREE, Exchange
 from .base import PYTHON_ENVIRONMENT, Setting, System, worker_at
 
-_ROOT_PORT, _SITE_PORT = 9200, 9201
+_ROOT_PORT, _SITE_PORT, _ACCEPT_PORT = 9200, 9201, 9301
 _EXCHANGES = {
     "gluon": partial(Exchange, name=TREE, plugin="geokfp.components.geo_training.mxnet_store"),
     "torch": partial(Exchange, name=TREE, framework="torch"),
@@ -37,7 +37,7 @@ def _plan(stack: _Stack, setting: Setting, framework: str = "gluon") -> tuple[Pr
     path = str(job.write(setting.folder / "tree.json"))
     num_workers, one_node = len(job.topology.workers), stack.hierarchy or setting.workers == 1
     exchange = _EXCHANGES[framework](num_workers=num_workers, counts=one_node)
-    nodes = [_node("root", ROOT, path)]
+    nodes = [_node(root.name, (root.site or ROOT).partition(".")[0], path) for root in job.roots]
     workers = []
     for number, endpoint in enumerate(setting.sites):
         sites = [site for site in job.topology.sites if site.name.partition(".")[0] == endpoint]
@@ -60,7 +60,12 @@ def _job(stack: _Stack, setting: Setting) -> TreeJob:
     topology = Topology(
         Address(setting.addresses[ROOT], _ROOT_PORT),
         tuple(
-            Site(name, workers, Address(setting.addresses[endpoint], _SITE_PORT + number))
+            Site(
+                name,
+                workers,
+                Address(setting.addresses[endpoint], _SITE_PORT + number),
+                Address(setting.addresses[endpoint], _ACCEPT_PORT + number),
+            )
             for number, (name, endpoint, workers) in enumerate(sites)
         ),
     )
@@ -100,6 +105,8 @@ OURS = {
         "full synchronisation, every worker at the root: isolates the framework", hierarchy=False
     ),
     "fsa": _system("full synchronisation over the tree (HiPS)"),
+    "p3": _system("the same, first layers first, sent while it computes", transmission="p3"),
+    "multigps": _system("the same, by two roots, one at a site", transmission="fifo + multigps(shards=2)"),
     "mixed": _system("no site waits for another; Adam at the root", synchronization=_MIXED),
     "hfa": _system(
         "10 local steps, then the mean at the site; after 3 of these over all sites",
