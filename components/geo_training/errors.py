@@ -13,6 +13,7 @@ Errors::
     └── LinkError             nobody's: the bytes do not come through
         ├── LinkClosedError   the connection cannot be made, or ended
         └── DeadlineError     a wait took too long; says for what
+            └── SilenceError  a peer that should at least say that it lives said nothing
 
 Bad options of the user are no part of this tree: they are `InputError`, raised before anything starts.
 """
@@ -60,3 +61,7 @@ class LinkClosedError(LinkError):
 
 class DeadlineError(LinkError):
     """A wait took too long; the message says for what."""
+
+
+class SilenceError(DeadlineError):
+    """A peer said nothing for too long: it is dead, or the link to it is cut."""

@@ -71,17 +71,33 @@ JOINED = Limits(head_bytes=1 << 20, body_bytes=1 << 26)
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """First frame of the dialling side: who it is, and of which run."""
+    """First frame of the dialling side.
+
+    Attributes:
+        sender: who it is.
+        run: of which run.
+        incarnation: of its process; a later one of the same name has a higher number.
+        has_begun: whether it has taken part in rounds of weights' changes, and goes on with them.
+    """
 
     sender: str
     run: str
+    incarnation: int = 0
+    has_begun: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Welcome:
-    """Reply to a `Join` that was accepted."""
+    """Reply to a `Join` that was accepted.
+
+    Attributes:
+        sender: who accepts.
+        first_round: the round in which one takes part first that comes after the others have begun, and asks
+            for their weights; None for who begins with all, or goes on.
+    """
 
     sender: str
+    first_round: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +186,11 @@ class TrafficReport:
     links: tuple[tuple[str, int, int], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """Says that the sender lives."""
+
+
 Message: TypeAlias = (
     Join
     | Welcome
@@ -185,6 +206,7 @@ Message: TypeAlias = (
     | Received
     | Beside
     | Probe
+    | Heartbeat
 )
 
 
@@ -260,6 +282,13 @@ def _build(code: int, fields: list[Any], body: Array, num_buffers: int) -> Messa
     return message
 
 
+def _join_from_head(fields: list[Any]) -> Join:
+    sender, run, incarnation, has_begun = _fields(fields, 4)
+    if not isinstance(has_begun, bool):
+        raise ValueError(f"true or false is needed, not {has_begun!r:.40}")
+    return Join(_text(sender), _text(run), _natural(incarnation), has_begun)
+
+
 def _push_from_head(fields: list[Any], body: Array) -> Push:
     sender, round_id, reduction, weight, wait_s, covers, payload, priority = _fields(fields, 8)
     return Push(
@@ -295,8 +324,12 @@ def _report_from_head(fields: list[Any]) -> TrafficReport:
 
 _Type: TypeAlias = tuple[type, Callable[[Any], list[Any]], Callable[[list[Any], Array], Any]]
 _TYPES: tuple[_Type, ...] = (
-    (Join, lambda m: [m.sender, m.run], lambda f, _: Join(*map(_text, _fields(f, 2)))),
-    (Welcome, lambda m: [m.sender], lambda f, _: Welcome(_text(_fields(f, 1)[0]))),
+    (Join, lambda m: [m.sender, m.run, m.incarnation, m.has_begun], lambda f, _: _join_from_head(f)),
+    (
+        Welcome,
+        lambda m: [m.sender, *([] if m.first_round is None else [m.first_round])],
+        lambda f, _: Welcome(_text(f[0]), *map(_natural, _fields(f[1:], min(1, len(f[1:]))))),
+    ),
     (Push, _push_to_head, _push_from_head),
     (Pull, lambda m: [_round_to_head(m.round)], lambda f, _: Pull(_round_from_head(_fields(f, 1)[0]))),
     (Missing, lambda m: [_round_to_head(m.round)], lambda f, _: Missing(_round_from_head(_fields(f, 1)[0]))),
@@ -317,6 +350,7 @@ _TYPES: tuple[_Type, ...] = (
     (Received, received_to_head, lambda f, _: received_from_head(f)),
     (Beside, lambda m: [m.link, m.key], lambda f, _: beside_from_head(f)),
     (Probe, lambda _: [], lambda f, _: Probe(*_fields(f, 0))),
+    (Heartbeat, lambda _: [], lambda f, _: Heartbeat(*_fields(f, 0))),
 )
 _TYPES_BY_CODE = dict(enumerate(_TYPES, start=1))
 _TYPES_BY_CLASS = {

@@ -7,7 +7,7 @@ contribution that was accepted is in exactly one finished round, or still held.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
@@ -35,6 +35,8 @@ class Contribution:
         wait_s: seconds that its round may wait for the others, from when it came.
         value: anything; opaque here.
         idle: whether it brings nothing, so that a round of idle ones alone means that all have ended.
+        speaks_for: workers that come to the round through the sender only, so that those it does not cover
+            are not in the round; empty for those that it covers.
     """
 
     sender: str
@@ -43,6 +45,7 @@ class Contribution:
     wait_s: float
     value: Any
     idle: bool = False
+    speaks_for: frozenset[str] = frozenset()
 
 
 class Rule(Protocol):
@@ -56,7 +59,8 @@ class Rule(Protocol):
         Args:
             covered: workers that are in the round.
             idle: those of them that bring nothing.
-            expected: workers that the route leads through this node.
+            expected: workers that the route leads through this node, but for those that are known to stay
+                away.
             waited_s: seconds since the round's first contribution.
         """
 
@@ -81,7 +85,8 @@ class Quorum:
     """A round is finished with `workers` in it, once `grace_s` has passed for the others; sooner with all.
 
     `Quorum(workers=1)` finishes with any contribution. Who comes later is counted in the unit's next round.
-    Who brings nothing does not count, as it has ended and would finish every round at once.
+    Who brings nothing does not count, as it has ended and would finish every round at once. Of workers that
+    are known to stay away there must not be so many that fewer than `workers` are left.
     """
 
     workers: int
@@ -92,7 +97,7 @@ class Quorum:
     ) -> bool:
         """See `Rule`."""
         enough = len(covered - idle) >= self.workers and waited_s >= self.grace_s
-        return enough or expected <= covered
+        return enough or (expected <= covered and len(covered) >= self.workers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +107,15 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """The contribution was counted before. `result` is what `settle` was given, None while there is none."""
+    """The contribution was counted before. `result` is what `settle` was given, None while there is none.
+
+    Attributes:
+        result: as above.
+        is_late: whether it was not counted before, but came too late, and counts in the unit's next round.
+    """
 
     result: Any
+    is_late: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +168,26 @@ class _Open:
     def idle(self) -> frozenset[str]:
         return frozenset().union(*(c.covers for c in self.contributions if c.idle))
 
+    @property
+    def unreachable(self) -> frozenset[str]:
+        return frozenset().union(*(c.speaks_for for c in self.contributions)) - self.covered
+
+    def has(self, sender: str) -> bool:
+        return any(c.sender == sender for c in self.contributions)
+
 
 @dataclass(slots=True)
-class _Done:
+class Done:
+    """A round that is finished, as it is remembered.
+
+    Attributes:
+        expected: workers that the route leads through this node.
+        covered: workers that are counted in it, or came too late and count in a next one.
+        waiting: who is told its result.
+        settled: whether it has its result.
+        result: what `settle` was given, while it is kept.
+    """
+
     expected: frozenset[str]
     covered: set[str]
     waiting: set[str]
@@ -172,7 +200,7 @@ class _Line:
     """The rounds of one unit in one scope."""
 
     open: dict[int, _Open] = field(default_factory=dict)
-    done: dict[int, _Done] = field(default_factory=dict)
+    done: dict[int, Done] = field(default_factory=dict)
     carried: list[Contribution] = field(default_factory=list)
 
     def newest_done(self) -> int:
@@ -184,10 +212,16 @@ class Rounds:
 
     Args:
         rule_of: which contributions finish a round.
+        absent: the workers that are not waited for in a round, asked whenever one may be finished.
     """
 
-    def __init__(self, rule_of: Callable[[RoundId], Rule]) -> None:
+    def __init__(
+        self,
+        rule_of: Callable[[RoundId], Rule],
+        absent: Callable[[RoundId], frozenset[str]] = lambda _round: frozenset(),
+    ) -> None:
         self._rule_of = rule_of
+        self._absent = absent
         self._lines: dict[tuple[str, Unit], _Line] = defaultdict(_Line)
 
     def offer(
@@ -218,7 +252,7 @@ class Rounds:
         if (done := line.done.get(round_id.number)) is not None:
             return self._late(round_id, line, done, contribution)
         current = line.open.setdefault(round_id.number, _Open(expected, now, now))
-        if _counted(round_id, contribution, current.covered):
+        if current.has(contribution.sender) or _counted(round_id, contribution, current.covered):
             return Repeated(None)
         current.contributions.append(contribution)
         current.until = max(current.until, now + contribution.wait_s)
@@ -254,9 +288,25 @@ class Rounds:
         if (done := line.done.get(round_id.number)) is not None and sender in done.waiting:
             return Repeated(done.result) if done.settled else Held()
         current = line.open.get(round_id.number)
-        if current is not None and any(c.sender == sender for c in current.contributions):
+        if current is not None and current.has(sender):
             return Held()
         return None
+
+    def next_number(self, scope: str, roles: Collection[str], sender: str) -> int:
+        """Returns the first number of a scope's units of some roles in which a sender can have no part yet.
+
+        All before it are finished here, or hold a contribution of the sender.
+        """
+        numbers = [
+            number
+            for (of_scope, unit), line in self._lines.items()
+            if of_scope == scope and unit.role in roles
+            for number in (
+                line.newest_done(),
+                *(number for number, current in line.open.items() if current.has(sender)),
+            )
+        ]
+        return 1 + max(numbers, default=-1)
 
     def carried(self) -> dict[tuple[str, Unit], list[Contribution]]:
         """Returns what came too late and counts in the next round, by scope and unit."""
@@ -265,6 +315,30 @@ class Rounds:
     def carry(self, scope: str, unit: Unit, contribution: Contribution) -> None:
         """Lets a contribution count in the unit's next round to finish; called before any is offered."""
         self._lines[scope, unit].carried.append(contribution)
+
+    def ahead(self, round_id: RoundId) -> frozenset[str]:
+        """Returns the workers that are in later rounds of the unit, and so have the result of this one."""
+        line = self._lines[round_id.scope, round_id.unit]
+        covered = [current.covered for number, current in line.open.items() if number > round_id.number]
+        covered += [frozenset(done.covered) for number, done in line.done.items() if number > round_id.number]
+        return frozenset().union(*covered)
+
+    def done(self) -> list[tuple[RoundId, Done]]:
+        """Returns the finished rounds that are remembered."""
+        return [
+            (RoundId(scope, unit, number), done)
+            for (scope, unit), line in self._lines.items()
+            for number, done in line.done.items()
+        ]
+
+    def done_of(self, round_id: RoundId) -> Done:
+        """Returns a finished round that is remembered."""
+        return self._lines[round_id.scope, round_id.unit].done[round_id.number]
+
+    def redo(self, round_id: RoundId, done: Done) -> None:
+        """Remembers a finished round of this node's earlier process, and what it carried over as used up."""
+        line = self._lines[round_id.scope, round_id.unit]
+        line.done[round_id.number], line.carried = done, []
 
     def tick(self, now: float) -> Iterator[Finished | Overdue]:
         """Yields the rounds that time has finished, or that wait for too long."""
@@ -279,24 +353,27 @@ class Rounds:
 
     def _finish(self, round_id: RoundId, line: _Line, now: float) -> Finished | None:
         current = line.open[round_id.number]
+        expected = current.expected - self._absent(round_id) - current.unreachable
         rule = self._rule_of(round_id)
-        if not rule.finished(current.covered, current.idle, current.expected, now - current.since):
+        if not rule.finished(current.covered, current.idle, expected, now - current.since):
             return None
         del line.open[round_id.number]
         contributions = sorted([*current.contributions, *line.carried], key=lambda c: c.sender)
         line.carried = []
         senders = {c.sender for c in current.contributions}
-        line.done[round_id.number] = _Done(current.expected, set(current.covered), senders)
+        line.done[round_id.number] = Done(current.expected, set(current.covered), senders)
         for number in [n for n in line.done if n <= line.newest_done() - REMEMBERED]:
             del line.done[number]
         return Finished(round_id, tuple(contributions))
 
-    def _late(self, round_id: RoundId, line: _Line, done: _Done, contribution: Contribution) -> Event:
-        if not _counted(round_id, contribution, frozenset(done.covered)):
+    def _late(self, round_id: RoundId, line: _Line, done: Done, contribution: Contribution) -> Event:
+        is_new = contribution.sender not in done.waiting
+        is_late = is_new and not _counted(round_id, contribution, frozenset(done.covered))
+        if is_late:
             line.carried.append(contribution)
             done.covered |= contribution.covers
         done.waiting.add(contribution.sender)
-        return Repeated(done.result)
+        return Repeated(done.result, is_late)
 
 
 def _counted(round_id: RoundId, contribution: Contribution, covered: frozenset[str]) -> bool:

@@ -24,6 +24,15 @@ GRADIENT = "gradient"
 DELTA = "delta"
 """Role of a change of weights; a compression may lose some of it."""
 
+WEIGHTS = "weights"
+"""Role of the first weights, which the first worker gives to all, and to the root's optimizer."""
+
+ENTERING = "entering"
+"""Role of a question for what workers were first given, or have now; its own role follows in the key."""
+
+CHANGES = frozenset((GRADIENT, DELTA))
+"""Roles of what moves weights, round by round."""
+
 
 FLOAT_BYTES = 4
 """Bytes by which keys are cut, whatever the dtype, so that who brings no values cuts alike."""

@@ -4,7 +4,7 @@ import queue
 import threading
 from collections.abc import Callable
 
-from geokfp.components.geo_training.errors import DeadlineError, LinkClosedError
+from geokfp.components.geo_training.errors import DeadlineError, LinkClosedError, SilenceError
 from geokfp.components.geo_training.messages import BEFORE_JOIN, Limits, Message, encode, read_message
 from geokfp.components.geo_training.transport.base import Address, Traffic
 
@@ -42,6 +42,8 @@ class MemoryConnection:
     def __init__(self, limits: Limits, inbox: queue.Queue, faults: Faults) -> None:
         self.limits = limits
         self.traffic = Traffic()
+        self.silence_s: float | None = None
+        self.is_up: Callable[[], bool] = lambda: True
         self.other: MemoryConnection
         self._inbox = inbox
         self._faults = faults
@@ -58,16 +60,19 @@ class MemoryConnection:
         if fault == CUT:
             self.close()
             raise LinkClosedError("memory: cut")
+        if not self.is_up():
+            return  # as a kernel takes bytes for a link that is cut
         if fault != DROP:
             self.other._inbox.put(frame)
         if fault == REPEAT:
             self.other._inbox.put(frame)
 
     def receive(self, timeout_s: float | None = None) -> Message:
+        silence_s = self.silence_s
         try:
-            frame = self._inbox.get(timeout=timeout_s)
+            frame = self._inbox.get(timeout=timeout_s if silence_s is None else silence_s)
         except queue.Empty:
-            raise DeadlineError("memory: nothing came") from None
+            raise (DeadlineError if silence_s is None else SilenceError)("memory: nothing came") from None
         if frame is None:
             self._inbox.put(None)
             raise LinkClosedError("memory: closed")
@@ -109,6 +114,10 @@ class MemoryTransport:
         ours.other, theirs.other = theirs, ours
         self._listeners[address].backlog.put(theirs)
         return ours
+
+    def forget(self, address: Address) -> None:
+        """Lets nobody listen at an address any more."""
+        self._listeners.pop(address).close()
 
     def listen(self, address: Address) -> MemoryListener:
         self._listeners[address] = MemoryListener(address)

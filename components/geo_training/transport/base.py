@@ -71,6 +71,9 @@ class Connection(Protocol):
     traffic: Traffic
     """Where the connection counts; may be replaced by the link's own before a message after `Join`."""
 
+    silence_s: float | None
+    """Seconds without a byte after which `receive` says that the peer is silent; None for never."""
+
     @property
     def identity(self) -> frozenset[str] | None:
         """Nodes that the peer has proved to be, none before its first message; None where none can."""
@@ -91,6 +94,7 @@ class Connection(Protocol):
 
         Raises:
             FrameError: the bytes are no message.
+            SilenceError: no byte came for `silence_s`, while this waited for one.
             LinkError: the connection ended, or the time is over.
         """
 

@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 from typing import Protocol
 
-from ..errors import DeadlineError, LinkClosedError
+from ..errors import DeadlineError, LinkClosedError, SilenceError
 from ..messages import Limits, Message, encode, read_message
 from .base import Traffic
 
@@ -53,6 +53,7 @@ class FramedConnection:
     def __init__(self, stream: Stream, peer: str, limits: Limits) -> None:
         self.limits = limits
         self.traffic = Traffic()
+        self.silence_s: float | None = None
         self._stream = stream
         self._peer = peer
         self._send_lock = threading.Lock()
@@ -73,7 +74,7 @@ class FramedConnection:
 
     def receive(self, timeout_s: float | None = None) -> Message:
         """See `Connection`."""
-        reading = _Reading(self._stream, self._peer, timeout_s)
+        reading = _Reading(self._stream, self._peer, timeout_s, self.silence_s)
         message, num_bytes = read_message(reading.read_into, self.limits)
         self.traffic.came(num_bytes, reading.began, time.monotonic())
         return message
@@ -103,9 +104,10 @@ class FramedConnection:
 class _Reading:
     """The reading of one frame. Its time is asked after every piece: some peers send a byte now and then."""
 
-    def __init__(self, stream: Stream, peer: str, timeout_s: float | None) -> None:
-        self._stream, self._peer = stream, peer
-        self._deadline = None if timeout_s is None else time.monotonic() + timeout_s
+    def __init__(self, stream: Stream, peer: str, timeout_s: float | None, silence_s: float | None) -> None:
+        self._stream, self._peer, self._silence_s = stream, peer, silence_s
+        self._heard = time.monotonic()
+        self._deadline = None if timeout_s is None else self._heard + timeout_s
         self._whole: float | None = None
         self.began = 0.0
 
@@ -116,6 +118,7 @@ class _Reading:
             try:
                 count = self._stream.recv_into(memory)
             except BlockingIOError:
+                self._check_silence()
                 self._check_time()
                 continue
             except OSError as error:
@@ -125,9 +128,13 @@ class _Reading:
             if self._whole is None:
                 self.began = time.monotonic()
                 self._whole = self.began + FRAME_TIMEOUT_S
-            memory = memory[count:]
+            memory, self._heard = memory[count:], time.monotonic()
             if memory.nbytes:
                 self._check_time()
+
+    def _check_silence(self) -> None:
+        if self._silence_s is not None and time.monotonic() - self._heard > self._silence_s:
+            raise SilenceError(f"{self._peer} was silent for {self._silence_s:g} s")
 
     def _check_time(self) -> None:
         now = time.monotonic()

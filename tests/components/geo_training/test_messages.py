@@ -15,6 +15,7 @@ from geokfp.components.geo_training.messages import (
     Answer,
     Beside,
     Blocks,
+    Heartbeat,
     Join,
     Leave,
     Limits,
@@ -48,8 +49,9 @@ payloads = st.builds(
     lambda codec, buffers: Payload(codec, "<f4", tuple(buffers)), names, st.lists(arrays, max_size=3)
 )
 messages = st.one_of(
-    st.builds(Join, names, names),
-    st.builds(Welcome, names),
+    st.builds(Join, names, names, naturals, st.booleans()),
+    st.builds(Welcome, names, st.none() | naturals),
+    st.just(Heartbeat()),
     st.builds(
         Push,
         names,
@@ -143,13 +145,13 @@ def test_a_number_of_ten_floats_costs_forty_bytes_and_a_small_head():
         ({"head": b"\xc1"}, "not msgpack"),
         ({"head": msgpack.packb({})}, "an array is needed"),
         ({"head": msgpack.packb([1, 2])}, "head of Join"),
-        ({"head": msgpack.packb(["a" * 300, "run"])}, "1 to 256"),
-        ({"head": msgpack.packb(["a", "run", "more"])}, "an array of 2"),
+        ({"head": msgpack.packb(["a" * 300, "run", 0, False])}, "1 to 256"),
+        ({"head": msgpack.packb(["a", "run", "more"])}, "an array of 4"),
         ({"num_buffers": 1}, "other buffers"),
     ],
 )
 def test_a_bad_frame_is_refused_with_its_reason(changes, reason):
-    head = changes.pop("head", msgpack.packb(["site-0", "run"]))
+    head = changes.pop("head", msgpack.packb(["site-0", "run", 7, True]))
     fields = {
         "magic": b"GKFP", "version": VERSION, "code": 1,
             "num_buffers": 0, "head_bytes": len(head), "body_bytes": 0,

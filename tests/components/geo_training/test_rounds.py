@@ -168,3 +168,109 @@ def test_a_round_that_waits_too_long_says_for_whom():
     assert list(rounds.tick(clock())) == []
     clock.advance(1.0)
     assert list(rounds.tick(clock())) == [Overdue(round_id(7), ("a", "c"), 31.0)]
+
+
+def test_who_is_known_to_stay_away_is_not_waited_for_and_counts_when_it_comes_after_all():
+    away = {"c"}
+    rounds = Rounds(lambda _round: All(), absent=lambda _round: frozenset(away))
+    assert rounds.offer(round_id(0), contribution("a"), EXPECTED, 0.0) == Held()
+    done = rounds.offer(round_id(0), contribution("b"), EXPECTED, 0.0)
+    assert isinstance(done, Finished)
+    assert done.covers == ("a", "b")
+    rounds.settle(done.round, "first")
+    away.clear()
+    late = rounds.offer(round_id(0), contribution("c"), EXPECTED, 1.0)
+    assert isinstance(late, Repeated)
+    assert late.is_late
+    events = [rounds.offer(round_id(1), contribution(worker, 1), EXPECTED, 1.0) for worker in WORKERS]
+    assert isinstance(events[-1], Finished)
+    assert [c.value for c in events[-1].contributions] == [("a", 1), ("b", 1), ("c", 1), ("c", 0)]
+
+
+def test_a_death_finishes_the_round_that_waits_for_it_at_the_next_tick():
+    away = set()
+    rounds = Rounds(lambda _round: Quorum(2, grace_s=5.0), absent=lambda _round: frozenset(away))
+    for worker in "ab":
+        rounds.offer(round_id(0), contribution(worker), EXPECTED, 0.0)
+    assert list(rounds.tick(1.0)) == []
+    away.add("c")
+    (done,) = rounds.tick(1.0)
+    assert isinstance(done, Finished)
+
+
+def test_a_quorum_waits_for_its_number_whoever_stays_away():
+    rounds = Rounds(lambda _round: Quorum(2), absent=lambda _round: frozenset("bc"))
+    assert rounds.offer(round_id(0), contribution("a"), EXPECTED, 0.0) == Held()
+    assert list(rounds.tick(10.0)) == []
+    assert isinstance(rounds.offer(round_id(0), contribution("b"), EXPECTED, 11.0), Finished)
+
+
+def test_who_comes_through_one_sender_only_is_not_waited_for_once_that_has_come():
+    rounds = Rounds(lambda _round: All())
+    site = Contribution("site", frozenset("a"), 1.0, 1e9, "of a", speaks_for=frozenset("ab"))
+    assert rounds.offer(round_id(0), site, EXPECTED, 0.0) == Held()
+    done = rounds.offer(round_id(0), contribution("c"), EXPECTED, 0.0)
+    assert isinstance(done, Finished)
+    assert done.covers == ("a", "c")
+
+
+@pytest.mark.parametrize("is_done", [False, True])
+def test_a_sender_that_repeats_a_round_with_more_workers_counts_once(is_done):
+    rounds = Rounds(lambda _round: All(), absent=lambda _round: frozenset("b"))
+    rounds.offer(round_id(0), contribution("site", covers=("a",)), EXPECTED, 0.0)
+    if is_done:
+        assert isinstance(rounds.offer(round_id(0), contribution("c"), EXPECTED, 0.0), Finished)
+        rounds.settle(round_id(0), "result")
+    again = rounds.offer(round_id(0), contribution("site", 1, covers=("a", "b")), EXPECTED, 0.0)
+    assert again == Repeated("result" if is_done else None)
+    assert not again.is_late
+    assert rounds.carried() == {}
+
+
+def test_the_next_number_of_a_sender_is_after_all_that_it_may_have_a_part_in():
+    rounds = Rounds(lambda _round: All())
+    assert rounds.next_number("tree", ["gradient"], "c") == 0
+    for number in range(2):
+        for worker in WORKERS:
+            rounds.offer(round_id(number), contribution(worker, number), EXPECTED, 0.0)
+    rounds.offer(round_id(2), contribution("a", 2), EXPECTED, 0.0)
+    rounds.offer(round_id(9, Unit("numbers", 0, 1)), contribution("c", 9), EXPECTED, 0.0)
+    assert rounds.next_number("tree", ["gradient"], "a") == 3
+    assert rounds.next_number("tree", ["gradient"], "c") == 2
+    assert rounds.next_number("site", ["gradient"], "a") == 0
+
+
+@given(deliveries, st.lists(st.sampled_from("abc-"), min_size=60, max_size=60))
+def test_deaths_and_returns_lose_no_sample_and_count_none_twice(sent, deaths):
+    """At each delivery one worker is known dead, or none is."""
+    away: set[str] = set()
+    rounds, finished = Rounds(lambda _round: Quorum(1), absent=lambda _round: frozenset(away)), []
+
+    def take(events):
+        for event in events:
+            if isinstance(event, Finished):
+                finished.append(event)
+                rounds.settle(event.round, "result")
+
+    def deliver(worker, number):
+        take([rounds.offer(round_id(number), contribution(worker, number), EXPECTED, 0.0)])
+        take(rounds.tick(0.0))
+
+    for (worker, number, _), dead in zip(sent, deaths, strict=False):
+        away = {dead} - {"-"}
+        deliver(worker, number)
+    away = set()
+    for number in range(6):
+        for worker in WORKERS:
+            deliver(worker, number)
+    counted = [c.value for event in finished for c in event.contributions]
+    assert len(set(counted)) == len(counted)
+    assert {value for value in counted if value[1] < 5} >= {(worker, number) for worker, number, _ in sent}
+
+
+def test_who_is_in_a_later_round_is_ahead_of_an_earlier_one():
+    rounds = Rounds(lambda _round: All())
+    rounds.offer(round_id(10), contribution("a", 10), EXPECTED, 0.0)
+    rounds.offer(round_id(11), contribution("b", 11), EXPECTED, 0.0)
+    assert rounds.ahead(round_id(10)) == {"b"}
+    assert rounds.ahead(round_id(11)) == frozenset()
