@@ -8,7 +8,10 @@ thread that brings the last contribution merges; waits have deadlines. Knows not
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from .block_messages import Beside, Blocks, Received
 from .carried import Value, carried_state, load_carried
@@ -16,18 +19,25 @@ from .children import Children, Door
 from .client import Client, Pending, Result, Terms
 from .compression import Compressor
 from .dock import Dock
+from .doorway import Doorway
 from .errors import DeadlineError, GeoError, ProtocolError, RefusedError
-from .messages import NOTHING, Answer, Array, Message, Missing, Pull, Push, Refusal
+from .heartbeats import Silence
+from .journal import Record
+from .memory import Memory
+from .merging import contribution, merge, of_receiver
+from .messages import NOTHING, Answer, Message, Missing, Pull, Push, Refusal
 from .metrics import UNOBSERVED, Observer
 from .node_checkpoints import Keeper
+from .presence import FaultRules, Presence
 from .reductions import REDUCTIONS
-from .rounds import Contribution, Finished, Overdue, Repeated, Rounds
+from .remembered import lasting_state, late_contribution, late_record, load_lasting
+from .rounds import Contribution, Done, Finished, Overdue, Repeated
 from .route import Router
 from .state import State
 from .synchronization import NodePolicy
-from .synchronization.base import CHECKPOINT, POSITION, WEIGHTS
+from .synchronization.base import CHECKPOINT, POSITION, SERVED
 from .transport.base import Listener, Traffic
-from .units import SITE, TREE, RoundId, Unit, shard_of, whole_scope
+from .units import ENTERING, WEIGHTS, RoundId, shard_of
 
 _TICK_S = 0.5
 _FARTHER = 1.5
@@ -50,9 +60,8 @@ class AggregatorSettings:
     observer: Observer = UNOBSERVED
     """Is told what comes and goes."""
 
-    children_begin: bool = False
-    """Whether nothing counts of a child that does not begin: the node goes on from a checkpoint, and workers
-    that have gone on meanwhile would be at another place."""
+    faults: FaultRules = field(default_factory=FaultRules)
+    """What becomes of children that are silent, dead or come anew."""
 
 
 class Aggregator:
@@ -77,21 +86,31 @@ class Aggregator:
         uplinks: Mapping[str, Client],
     ) -> None:
         self._settings = settings
-        door = Door(
-            name=settings.name, run=settings.run, children=settings.children, observer=settings.observer
+        self._clock: Callable[[], float] = time.monotonic
+        self._presence = Presence(
+            settings.name, settings.children, router, settings.faults, policy.rule, self._clock
         )
-        self._children = Children(door, listener, self)
+        self._rounds, self._lock = self._presence.rounds, self._presence.lock
+        silence = Silence(settings.faults.silence_s)
+        door = Door(
+            name=settings.name,
+            run=settings.run,
+            children=settings.children,
+            observer=settings.observer,
+            silence=silence,
+        )
+        self._children = Children(door, listener, self, self._presence)
         self.dock = Dock(settings.name, self._children.send)
         self._router = router
         self._policy = policy
         self._down = down
         self._uplinks = uplinks
-        self._clock: Callable[[], float] = time.monotonic
-        self._rounds = Rounds(policy.rule)
-        self._lock = threading.Lock()
-        self._left: set[str] = set()
+        self._doorway = Doorway(self._presence, self)
+        self._children_begin = False
         self._begun: set[str] = set()
         self._keeper: Keeper | None = None
+        self._memory: Memory | None = None
+        self._order: AbstractContextManager[object] = nullcontext()
         self._error: GeoError | None = None
         self._ended = threading.Event()
 
@@ -99,16 +118,23 @@ class Aggregator:
         """Takes over what `state` gave; called before `serve`."""
         load_carried(self._rounds, state)
 
-    def serve(self, keeper: Keeper | None = None) -> None:
+    def serve(self, keeper: Keeper | None = None, memory: Memory | None = None) -> None:
         """Works until every child has left, then leaves its own parents.
 
         Args:
-            keeper: keeps the node's state; None keeps none.
+            keeper: keeps the node's state where workers ask for it; None keeps none.
+            memory: of a root that keeps its state by itself; None where it need not outlive a kill.
 
         Raises:
             GeoError: a round waited too long or a parent was lost; all children have been told why.
         """
         self._keeper = keeper
+        if memory is not None:
+            self._memory, self._order = memory, memory.order
+            self._presence.before_admission = lambda join: memory.decide(join, self)
+        for uplink in self._uplinks.values():
+            if uplink.first_round is not None:
+                self._presence.go_on(uplink.first_round)
         self._children.begin()
         try:
             while not self._ended.wait(_TICK_S):
@@ -125,16 +151,21 @@ class Aggregator:
 
     def tick(self, now: float) -> None:
         """Finishes what time finishes, and gives up what waits too long; called from time to time."""
-        with self._lock:
-            events = list(self._rounds.tick(now))
-        for event in events:
-            if isinstance(event, Overdue):
-                self.failed(DeadlineError(self._describe(event)))
-                return
-            self._finish(event)
+        with self._order:
+            with self._lock:
+                events = list(self._rounds.tick(now))
+            for event in events:
+                if isinstance(event, Overdue):
+                    self.failed(DeadlineError(self._describe(event)))
+                    return
+                self._finish(event)
         self.dock.tick(now)
         for uplink in self._uplinks.values():
             uplink.check()
+        if (error := self._presence.given_up(now)) is not None:
+            self.failed(error)
+        elif self._presence.all_gone(now):
+            self._ended.set()
 
     def traffic(self) -> dict[str, Traffic]:
         """Returns the bytes of each link of this node so far, by the node at the other end."""
@@ -154,8 +185,9 @@ class Aggregator:
                 self._on_pull(peer, round_id)
             case Blocks() | Beside() | Received():
                 self.dock.take(peer, message)
-            case Refusal(reason=reason):  # the child gives up, and every round needs it
-                self.failed(RefusedError(f"{peer}: {reason}"))
+            case Refusal(reason=reason):  # the child gives up
+                if not self._settings.faults.leaves_out:
+                    self.failed(RefusedError(f"{peer}: {reason}"))
                 return False
             case _:
                 raise ProtocolError(f"{peer} sends {type(message).__name__}, which a node does not take")
@@ -163,10 +195,9 @@ class Aggregator:
 
     def left(self, peer: str) -> None:
         """See `Parent`."""
-        with self._lock:
-            self._left.add(peer)
-            if self._left >= self._settings.children:
-                self._ended.set()
+        self._presence.left(peer)
+        if self._presence.all_gone(self._clock()):
+            self._ended.set()
 
     def failed(self, error: GeoError) -> None:
         """See `Parent`: gives all up."""
@@ -176,35 +207,50 @@ class Aggregator:
         self._ended.set()
 
     def _on_push(self, peer: str, push: Push) -> None:
-        if push.sender != peer:
-            raise ProtocolError(f"{peer} pushes in the name of {push.sender}")
-        reduction = REDUCTIONS.get(push.reduction)
-        if reduction is None:
-            raise ProtocolError(f"reduction {push.reduction!r} is not one of {', '.join(sorted(REDUCTIONS))}")
-        values = self.dock.values(peer, push)
-        if values is not None and reduction.keeps_count and values.size != push.round.unit.count:
-            raise ProtocolError(f"{push.round}: {peer} brings {values.size} values")
-        expected = self._router.route(push.round, self._settings.name).expected(self._settings.name)
-        contribution = Contribution(
-            peer,
-            frozenset(push.covers),
-            push.weight,
-            push.wait_s,
-            Value(push.reduction, values, push.priority),
-            idle=values is None,
-        )
+        if push.round.unit.role == ENTERING:
+            self._doorway.ask(peer, push)
+            return
+        route = self._router.route(push.round, self._settings.name)
+        brought = contribution(peer, push, self.dock.values(peer, push), route.expected(peer))
         self._check_begun(peer, push.round)
-        if self._keeper is not None:
-            self._keeper.before(push.round)
+        if self._memory is not None:
+            self._memory.before(push.round, self)
         with self._lock:
-            event = self._rounds.offer(push.round, contribution, expected, self._clock())
-        if isinstance(event, Finished):
-            self._finish(event)
-        elif isinstance(event, Repeated) and event.result is not None:
+            self._presence.entrances.begin(peer, push.round)
+        self._offer(peer, push.round, brought)
+
+    def send(self, peer: str, message: Message) -> None:
+        """See `Host`."""
+        self._children.send(peer, message)
+
+    def bring_nothing(self, peer: str, round_id: RoundId, wait_s: float) -> None:
+        """See `Host`."""
+        covers = self._router.route(round_id, self._settings.name).expected(peer)
+        self._offer(peer, round_id, Contribution(peer, covers, 0.0, wait_s, Value("mean", None), idle=True))
+
+    def above(self, round_id: RoundId) -> Client | None:
+        """See `Host`."""
+        name = self._settings.name
+        return self._uplinks.get(self._router.route(round_id, name).next_hop(name) or "")
+
+    def _offer(self, peer: str, round_id: RoundId, brought: Contribution) -> None:
+        expected = self._router.route(round_id, self._settings.name).expected(self._settings.name)
+        with self._order:
+            with self._lock:
+                event = self._rounds.offer(round_id, brought, expected, self._clock())
+            if isinstance(event, Finished):
+                self._finish(event)
+            elif isinstance(event, Repeated) and event.is_late:
+                self._note_late(round_id, brought)
+        if isinstance(event, Repeated) and event.result is not None:
             self.dock.answer(peer, event.result)
 
+    def _note_late(self, round_id: RoundId, late: Contribution) -> None:
+        if self._memory is not None:
+            self._memory.note(late_record(round_id, late))
+
     def _check_begun(self, peer: str, round_id: RoundId) -> None:
-        if not self._settings.children_begin:
+        if not self._children_begin:
             return
         if round_id.unit.role in (POSITION, WEIGHTS):
             self._begun.add(peer)
@@ -213,6 +259,9 @@ class Aggregator:
             raise ProtocolError(f"{name} goes on from a checkpoint: sites and workers must start again too")
 
     def _on_pull(self, peer: str, round_id: RoundId) -> None:
+        if round_id.unit.role == ENTERING:
+            self._doorway.ask_again(peer, round_id)
+            return
         with self._lock:
             event = self._rounds.ask(round_id, peer)
         if event is None:
@@ -222,9 +271,9 @@ class Aggregator:
 
     def _finish(self, finished: Finished) -> None:
         round_id, name = finished.round, self._settings.name
-        priority = min(contribution.value.priority for contribution in finished.contributions)
+        priority = min(each.value.priority for each in finished.contributions)
         try:
-            reduction, total = _merge(finished)
+            reduction, total = merge(finished)
             next_hop = self._router.route(round_id, name).next_hop(name)
             if next_hop is not None:
                 terms = Terms(
@@ -236,12 +285,60 @@ class Aggregator:
                 )
                 self._uplinks[next_hop].push(round_id, total, terms, self._on_result)
                 return
-            if total is not None:
-                total = self._policy.settle(round_id, REDUCTIONS[reduction], total, finished.weight)
+            if round_id.unit.role == SERVED:  # a question, which nobody brings anything to
+                total = np.zeros(round_id.unit.count, np.float32)
+            self._note(round_id, reduction, Result(total, finished.weight, priority))
+            self._end(round_id, reduction, Result(total, finished.weight, priority))
         except GeoError as error:
             self.failed(error)
+
+    def _note(self, round_id: RoundId, reduction: str, merged: Result) -> None:
+        if self._memory is None:
             return
-        self._settle(round_id, Result(total, finished.weight, priority))
+        with self._lock:
+            done = self._rounds.done_of(round_id)
+        record = Record(
+            round=round_id,
+            reduction=reduction,
+            weight=merged.weight,
+            senders=tuple(sorted(done.waiting)),
+            covers=tuple(sorted(done.covered)),
+            values=merged.values,
+            priority=merged.priority,
+        )
+        self._memory.note(record)
+
+    def _end(self, round_id: RoundId, reduction: str, merged: Result) -> None:
+        """Makes of merged values what the round came to, where it ends."""
+        total = merged.values
+        if total is not None:
+            total = self._policy.settle(round_id, REDUCTIONS[reduction], total, merged.weight)
+        self._settle(round_id, replace(merged, values=total))
+
+    def memory_state(self) -> State:
+        """See `Node`."""
+        with self._lock:
+            return lasting_state(self._presence, self._down)
+
+    def load_memory(self, state: State) -> None:
+        """See `Node`: all have begun before."""
+        self._presence.go_on(0)
+        if state.facts:
+            load_lasting(self._presence, self._down, state)
+
+    def redo(self, record: Record) -> None:
+        """See `Node`."""
+        round_id = record.round
+        expected = self._router.route(round_id, self._settings.name).expected(self._settings.name)
+        if record.is_late:
+            self._rounds.offer(round_id, late_contribution(record), expected, self._clock())
+            return
+        self._rounds.redo(round_id, Done(expected, set(record.covers), set(record.senders)))
+        self._end(round_id, record.reduction, Result(record.values, record.weight, record.priority))
+
+    def begin_again(self) -> None:
+        """See `Node`: who has gone on meanwhile would be at another place."""
+        self._children_begin = True
 
     def _on_result(self, pending: Pending) -> None:
         if pending.result is None:
@@ -254,13 +351,16 @@ class Aggregator:
         try:
             if result.values is not None and self._keeps_for(round_id):
                 self._keep(int(result.values[0]))
-            payload = NOTHING if result.values is None else self._down.encode(_own(round_id), result.values)
+            payload = (
+                NOTHING if result.values is None else self._down.encode(of_receiver(round_id), result.values)
+            )
         except GeoError as error:
             self.failed(error)
             return
         answer = Answer(round_id, result.weight, payload, result.priority)
         with self._lock:
             peers = self._rounds.settle(round_id, answer)
+        self._doorway.settled(round_id, payload)
         for peer in peers:
             self.dock.answer(peer, answer)
 
@@ -286,22 +386,3 @@ class Aggregator:
         ]
         name = self._settings.name
         return f"{name} waited {overdue.waited_s:.0f} s in {overdue.round} for {', '.join(missing)}"
-
-
-def _merge(finished: Finished) -> tuple[str, Array | None]:
-    names = {contribution.value.reduction for contribution in finished.contributions}
-    if len(names) != 1:
-        raise ProtocolError(f"{finished.round} is reduced by {sorted(names)} at once")
-    name = names.pop()
-    values = [c.value.values for c in finished.contributions if c.value.values is not None]
-    if len({value.dtype for value in values}) > 1:
-        raise ProtocolError(f"{finished.round} holds values of {sorted({v.dtype.str for v in values})}")
-    return name, REDUCTIONS[name].merge(values, finished.round.unit.count) if values else None
-
-
-def _own(round_id: RoundId) -> Unit:
-    """Returns the unit that a compressor keeps state for: what one site is answered, no other one has."""
-    scope = whole_scope(round_id.scope)
-    if scope in (TREE, SITE):
-        return round_id.unit
-    return replace(round_id.unit, key=f"{round_id.unit.key} ({scope})")

@@ -1,14 +1,16 @@
 """The nodes that dial one: admitting them, reading what they send, answering. Knows nothing of rounds."""
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
-from .errors import GeoError, LinkError, PeerError, ProtocolError
+from .errors import GeoError, LinkError, PeerError, ProtocolError, SilenceError
+from .heartbeats import Silence
 from .lobby import Lobby
 from .messages import (
     JOINED,
     Answer,
+    Heartbeat,
     Join,
     Leave,
     Message,
@@ -49,6 +51,20 @@ class Parent(Protocol):
         """Returns what a child is told that asks for bytes."""
 
 
+class Register(Protocol):
+    """Who keeps the list of those who are there; called in the threads of their connections."""
+
+    def admit(self, join: Join) -> int | None:
+        """Lets a child in; returns its first round where it comes after the others have begun.
+
+        Raises:
+            ProtocolError: it cannot come in.
+        """
+
+    def lost(self, peer: str, *, was_silent: bool) -> None:
+        """Called when a child's connection has ended, and no other one has taken its place."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Door:
     """Who may come in."""
@@ -65,6 +81,9 @@ class Door:
     observer: Observer = UNOBSERVED
     """Is told what comes and goes."""
 
+    silence: Silence = field(default_factory=Silence)
+    """How long they may say nothing."""
+
 
 @dataclass(slots=True, eq=False)
 class _Child:
@@ -79,13 +98,15 @@ class Children:
         door: who may come in.
         listener: where they come in.
         parent: takes what they send.
+        register: knows who may come in, and is told who is gone.
     """
 
-    def __init__(self, door: Door, listener: Listener, parent: Parent) -> None:
+    def __init__(self, door: Door, listener: Listener, parent: Parent, register: Register) -> None:
         self._door = door
         self._listener = listener
         self._parent = parent
-        self._lock = threading.Lock()
+        self._register = register
+        self._lock, self._admitting = threading.Lock(), threading.Lock()
         self._lobby = Lobby()
         self._here: dict[str, _Child] = {}
         self._traffic: dict[str, Traffic] = {}
@@ -131,20 +152,25 @@ class Children:
     def attend(self, connection: Connection) -> None:
         """Serves one connection until it ends; called in a thread of its own."""
         peer, child = "", _Child(connection, Outbox(connection, f"{self._door.name}"))
+        ended, was_silent = threading.Event(), False
         try:
             with self._lobby.waiting(connection):
                 peer = self._admit(child)
+            ended = self._door.silence.watch(connection, child.outbox, self._door.name)
             while self._take(peer, child, connection.receive()):
                 pass
         except PeerError as error:
             child.outbox.post(Refusal(str(error)), BEFORE_ALL)
-        except LinkError:
-            pass  # the peer may come back; if it does not, its rounds become overdue and say whom they miss
+        except LinkError as error:
+            was_silent = isinstance(error, SilenceError)  # it may come back
         finally:
+            ended.set()
             with self._lock:
-                if self._here.get(peer) is child:
+                is_last = self._here.get(peer) is child
+                if is_last:
                     del self._here[peer]
-            child.outbox.close(_FLUSH_S)
+                    self._register.lost(peer, was_silent=was_silent)
+            child.outbox.close(0 if was_silent else _FLUSH_S)
 
     def _all(self) -> list[_Child]:
         with self._lock:
@@ -174,20 +200,27 @@ class Children:
         if not speaks_for(connection.identity, join.sender):
             shown = sorted(connection.identity or ()) or "no node"
             raise ProtocolError(f"{join.sender} comes with the certificate of {shown}")
-        with self._lock:
-            observed = ObservedTraffic(link=join.sender, observer=door.observer)
-            traffic = self._traffic.setdefault(join.sender, observed)
-            traffic.add(connection.traffic)
-            connection.traffic, connection.limits = traffic, JOINED
-        child.outbox.post(Welcome(door.name))
-        with self._lock:  # after the welcome, which nothing may come before
-            earlier = self._here.get(join.sender)
-            self._here[join.sender] = child
-        if earlier is not None:
-            earlier.outbox.close(0)
+        with self._admitting:
+            first_round = self._register.admit(join)
+            with self._lock:
+                observed = ObservedTraffic(link=join.sender, observer=door.observer)
+                traffic = self._traffic.setdefault(join.sender, observed)
+                traffic.add(connection.traffic)
+                connection.traffic, connection.limits = traffic, JOINED
+                earlier = self._here.pop(join.sender, None)  # what it still sends counts no more
+            if earlier is not None:
+                earlier.outbox.close(0)
+            child.outbox.post(Welcome(door.name, first_round))
+            with self._lock:  # after the welcome, which nothing may come before
+                self._here[join.sender] = child
         return join.sender
 
     def _take(self, peer: str, child: _Child, message: Message) -> bool:
+        with self._lock:
+            if self._here.get(peer) is not child:
+                return False  # a later process or connection has taken its place
+        if isinstance(message, Heartbeat):
+            return True
         if isinstance(message, TrafficQuery):
             links = sorted(self._parent.traffic().items())
             report = TrafficReport(tuple((name, t.sent_bytes, t.received_bytes) for name, t in links))

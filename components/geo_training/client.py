@@ -14,6 +14,7 @@ from .block_messages import Blocks, Received
 from .carrier import Carrier, Whole
 from .compression import Compressor, decode
 from .errors import DeadlineError, GeoError, ProtocolError, RefusedError
+from .heartbeats import Silence
 from .link import Ends, Link
 from .messages import (
     NOTHING,
@@ -31,7 +32,7 @@ from .messages import (
 from .metrics import SEND, UNOBSERVED, WAIT, Observer, Span
 from .transport.base import Connection, Traffic
 from .transport.outbox import BEFORE_ALL, LAST
-from .units import RoundId, Unit
+from .units import CHANGES, RoundId, Unit
 
 _PATIENCE = 2.0
 
@@ -60,6 +61,9 @@ class ClientSettings:
 
     reconnect_s: float = 30.0
     """Seconds for which a connection is tried, at the start and when it was lost."""
+
+    silence_s: float | None = None
+    """Seconds without a byte after which a connection is made anew; None for never, and no heartbeats."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -154,6 +158,7 @@ class Client:
             run=settings.run,
             reconnect_s=settings.reconnect_s,
             observer=observer,
+            silence=Silence(settings.silence_s),
         )
         self._link = Link(ends, dial, clock)
         self._carrier.joined(self._link)
@@ -169,6 +174,16 @@ class Client:
     def now(self) -> float:
         """Returns the seconds on the client's clock."""
         return self._clock()
+
+    @property
+    def first_round(self) -> int | None:
+        """The round to begin with where the others have begun before; None at the start of all."""
+        return self._link.first_round
+
+    def skip(self, scope: str, unit: Unit, number: int) -> None:
+        """Lets the next round of a unit be the `number`-th: those before it are others'."""
+        with self._changed:
+            self._numbers[scope, unit] = number - 1
 
     def next_round(self, scope: str, unit: Unit) -> RoundId:
         """Returns the next round of a unit; workers that make the same calls get the same rounds."""
@@ -211,6 +226,8 @@ class Client:
             payload=payload,
             priority=terms.priority,
         )
+        if round_id.unit.role in CHANGES:
+            self._link.has_begun = True
         now = self._clock()
         pending = Pending(push, now, now, then)
         with self._changed:

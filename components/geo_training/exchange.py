@@ -13,10 +13,11 @@ from .plane import Layout, Plane
 from .state import State
 from .synchronization import WorkerPolicy
 from .synchronization.agreed import holding_agreed
-from .synchronization.base import BUFFERS, WEIGHTS
+from .synchronization.base import BUFFERS
 from .synchronization.piecewise import Piecewise
 from .torch_overlap import TorchOverlap
 from .torch_replica import TorchReplica, spread
+from .units import WEIGHTS
 
 
 class GeoExchange:

@@ -6,11 +6,12 @@ A connection that ends is made anew within `reconnect_s`. Knows nothing of what 
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from .errors import GeoError, LinkClosedError, LinkError, PeerError, ProtocolError, RefusedError
-from .messages import JOINED, Join, Message, Refusal, Welcome
+from .heartbeats import Silence
+from .messages import JOINED, Heartbeat, Join, Message, Refusal, Welcome
 from .metrics import UNOBSERVED, Observer
 from .metrics.arrivals import ObservedTraffic
 from .transport.base import Connection, Traffic
@@ -41,6 +42,9 @@ class Ends:
     observer: Observer = UNOBSERVED
     """Is told what comes in."""
 
+    silence: Silence = field(default_factory=Silence)
+    """How long the peer may say nothing."""
+
 
 class Listening(Protocol):
     """What a link tells, in its own thread."""
@@ -70,6 +74,10 @@ class Link:
     Raises:
         LinkError: the peer cannot be reached within `reconnect_s`.
         RefusedError: the peer wants no part of us.
+
+    Attributes:
+        has_begun: whether a later connection goes on with what an earlier one has begun, set by the user.
+        first_round: the round to begin with where the others have begun before; None at the start of all.
     """
 
     def __init__(
@@ -80,6 +88,11 @@ class Link:
         self._clock = clock
         self._closing = threading.Event()
         self._traffic = ObservedTraffic(link=ends.name, observer=ends.observer)
+        self._incarnation = time.time_ns()
+        self._joined = False
+        self.has_begun = False
+        self.first_round: int | None = None
+        self._beating = threading.Event()
         self._connection, self._outbox = self._join()
         self._reader: threading.Thread | None = None
 
@@ -109,6 +122,7 @@ class Link:
     def close(self) -> None:
         """Ends the connection; may be called twice."""
         self._closing.set()
+        self._beating.set()
         self._outbox.close(_FLUSH_S)
         self._wait_for_reader()
 
@@ -125,7 +139,9 @@ class Link:
         while True:
             try:
                 connection = self._join_once()
-                return connection, Outbox(connection, ends.name)
+                outbox = Outbox(connection, ends.name)
+                self._beating = ends.silence.watch(connection, outbox, ends.name)
+                return connection, outbox
             except LinkError as error:
                 if self._clock() >= deadline or self._closing.is_set():
                     raise LinkClosedError(
@@ -139,8 +155,8 @@ class Link:
         self._traffic.add(connection.traffic)
         connection.traffic = self._traffic
         try:
-            connection.send(Join(self._ends.name, self._ends.run))
-            reply = connection.receive(self._ends.reconnect_s)
+            connection.send(Join(self._ends.name, self._ends.run, self._incarnation, self.has_begun))
+            reply = connection.receive(self._ends.silence.seconds or self._ends.reconnect_s)
             if isinstance(reply, Refusal):
                 raise RefusedError(f"{self._ends.peer}: {reply.reason}")
             if not isinstance(reply, Welcome):
@@ -149,21 +165,27 @@ class Link:
         except GeoError:
             connection.close()
             raise
+        if not self._joined:
+            self.first_round, self._joined = reply.first_round, True
         return connection
 
     def _read(self, listening: Listening) -> None:
         while True:
             try:
-                listening.take(self._connection.receive())
+                message = self._connection.receive()
+                if not isinstance(message, Heartbeat):
+                    listening.take(message)
             except LinkError:
                 if not self._rejoin(listening):
                     return
             except PeerError as error:
+                self._beating.set()
                 self._connection.close()
                 listening.lost(error)
                 return
 
     def _rejoin(self, listening: Listening) -> bool:
+        self._beating.set()
         self._outbox.close(0)
         if self._closing.is_set():
             return False

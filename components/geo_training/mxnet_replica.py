@@ -8,7 +8,8 @@ import numpy as np
 
 from .messages import Array
 from .plane import SMALL, Layout, Plane
-from .synchronization.base import BUFFERS, WEIGHTS
+from .synchronization.base import BUFFERS
+from .units import WEIGHTS
 
 
 class MxnetReplica:

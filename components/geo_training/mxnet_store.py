@@ -81,7 +81,7 @@ class GeoKfp(KVStoreBase):  # type: ignore[misc]
 
     @property
     def rounds_before(self) -> int:
-        """Rounds of a tensor behind the first weights; 0 but where the root went on from a checkpoint."""
+        """Rounds of a tensor behind the first weights; 0 but from a checkpoint, or where others had begun."""
         return self._place.rounds_before
 
     def is_capable(self, capability: str) -> bool:

@@ -10,7 +10,7 @@ state every so many rounds::
 """
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from .errors import KeepingError
 from .state import STATE, State, load_into, state_of
 from .topology import ROOT
 from .tree_job import TreeJob
-from .units import DELTA, GRADIENT, RoundId
+from .units import CHANGES, RoundId
 
 ROUND = "round"
 """What is counted where the root keeps checkpoints by itself."""
@@ -111,19 +111,46 @@ class Keeper:
         """Removes the checkpoints, once nobody needs them."""
         forget(self._shelf.folder)
 
-    def before(self, round_id: RoundId) -> None:
-        """Keeps a checkpoint by itself where one is due; called before a contribution to a round counts.
+    def is_due(self, round_id: RoundId) -> bool:
+        """Tells whether the node keeps a checkpoint by itself before a contribution to a round counts."""
+        number = round_id.number
+        is_one = self._every and number % self._every == 0 and round_id.unit.role in CHANGES
+        return bool(is_one) and number > self._last
+
+    def before(self, round_id: RoundId, own: Callable[[], State]) -> int | None:
+        """Keeps a checkpoint where one is due.
 
         Where sites are in step, nothing of this round has been merged then, and all of the one before has: a
         worker begins a step when it has the results of the last.
+
+        Args:
+            round_id: to which a contribution comes.
+            own: gives the node's own state.
+
+        Returns:
+            The checkpoint's number; None where none was due.
         """
-        number = round_id.number
-        if not self._every or number % self._every or round_id.unit.role not in (GRADIENT, DELTA):
-            return
         with self._lock:
-            if number > self._last:
-                self.write(self._begun_at + number, State())
-                self._last = number
+            if not self.is_due(round_id):
+                return None
+            self._last = round_id.number
+            number = self._begun_at + self._last
+            self.write(number, State.of({"lasting": own(), "begun": State(facts={"at": self._begun_at})}))
+            return number
+
+    def go_on(self, number: int, own: State) -> int:
+        """Goes on with checkpoints of the same course after `restore`.
+
+        Args:
+            number: of the checkpoint.
+            own: what `restore` gave.
+
+        Returns:
+            The rounds before the start of this course.
+        """
+        self._begun_at = int(own.part("begun").facts["at"])
+        self._last = number - self._begun_at
+        return self._begun_at
 
 
 def node_keeper(job: TreeJob, name: str, parts: Mapping[str, object]) -> Keeper | None:

@@ -34,7 +34,7 @@ class Place:
         policy: what is exchanged, and when; `begin` has not been called.
         compression: how it travels between sites, as the tree's job says.
         rounds_before: rounds of a tensor behind the first weights: more than 0 where the root went on from a
-            checkpoint.
+            checkpoint, or others had begun before.
     """
 
     def __init__(
@@ -79,6 +79,7 @@ class Place:
         rounds = 0
         if job.checkpoint_every:
             rounds = int(plane.first(POSITION, Layout.of([("rounds", 1)]), np.zeros(1))[0])
+        rounds += plane.first_round or 0
         watched = watch_worker(job, name, client)
         return cls(plane, policy, job.compression, rounds, watched, job.far_roots(site))
 

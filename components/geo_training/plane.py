@@ -3,7 +3,7 @@
 Knows nothing of frameworks, nor of when anything is exchanged.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -12,7 +12,7 @@ from .client import Client, Pending, Terms
 from .messages import Array
 from .scheduling import InOrder, Slices
 from .scheduling.placement import PIECES_A_SHARD, placed
-from .units import FLOAT_BYTES, OWN, TREE, Unit, at_shard, shard_of
+from .units import ENTERING, FLOAT_BYTES, OWN, TREE, WEIGHTS, Unit, at_shard, shard_of
 
 SMALL = 1000
 """Tensors of fewer values travel together: a round of their own costs more than they do."""
@@ -162,6 +162,8 @@ class Plane:
         self.num_roots = num_roots
         self._slices = slices or InOrder()
         self._placed: Mapping[tuple[str, int], int] = {}
+        self._begun_at: dict[tuple[str, int], int] = {}
+        self._entered: set[tuple[str, Layout]] = set()
 
     @property
     def index(self) -> int:
@@ -218,9 +220,30 @@ class Plane:
         """
         if not layout.count:
             return values
+        if self.first_round is not None and (role, layout) not in self._entered:
+            self._entered.add((role, layout))
+            return self._of_others(role, layout)
         first = self.sum(role, layout, values if self.index == 0 else None, scope).wait()
         assert first is not None  # the first worker's are in it
         return first
+
+    @property
+    def first_round(self) -> int | None:
+        """The round of changes to begin with where the others have begun before; None at the start of all."""
+        return self.client.first_round
+
+    def skip(self, role: str, layout: Layout, scope: str, rounds: Callable[[int], int] = int) -> None:
+        """Goes on where the others are, after `first` has given their weights.
+
+        Args:
+            role: of the rounds.
+            layout: what they are about.
+            scope: whom they join.
+            rounds: how many of these rounds there are before so many of changes over all sites.
+        """
+        for piece, unit in self._units(role, layout):
+            before = self._begun_at.get((piece.name, unit.offset), self.first_round or 0)
+            self.client.skip(scope, unit, rounds(before))
 
     def total(self, numbers: Array) -> Array:
         """Returns the sum of a few numbers over all workers of the members' scope.
@@ -247,6 +270,16 @@ class Plane:
     def close(self) -> None:
         """Leaves the tree."""
         self.client.close()
+
+    def _of_others(self, role: str, layout: Layout) -> Array:
+        """Returns what the other workers have of what they were once given."""
+        flight = self._begin(f"{ENTERING} {role}", layout, None, Terms(reduction="sum"), TREE)
+        values = flight.wait()
+        assert values is not None  # who has none does not answer
+        if role == WEIGHTS:
+            for (piece, unit), one in zip(self._units(role, layout), flight.pending, strict=True):
+                self._begun_at[piece.name, unit.offset] = int(self.client.wait(one).weight)
+        return values
 
     def _begin(
         self, role: str, layout: Layout, values: Array | None, terms: Terms, scope: str | None

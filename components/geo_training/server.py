@@ -5,6 +5,7 @@ python -m geokfp.components.geo_training.server NODE TREE.json
 
 import sys
 import threading
+import time
 import traceback
 from functools import partial
 from pathlib import Path
@@ -14,20 +15,23 @@ from .aggregator import Aggregator, AggregatorSettings
 from .carrier import Carrier
 from .client import Client, ClientSettings
 from .compression import Compressor, compression
+from .entering import Entry
 from .in_blocks import carrier, differential, open_dock
+from .journal import Journal
+from .memory import Memory
 from .metrics import UNOBSERVED, Observer
 from .metrics.watch import recorder_of, watching
 from .node_checkpoints import Keeper, node_keeper
+from .presence import FaultRules
+from .scheduling import transmission
 from .security import check_certificates, transport
 from .shards import ShardRouter
 from .synchronization import NodePolicy, synchronization
 from .synchronization.node import Root
 from .tree_job import TreeJob
 
-CONNECT_S = 60.0
-"""How long a node tries to reach another, at the start and when a connection was lost."""
 ATTEMPT_S = 10.0
-"""How long it waits for an answer before it looks up the other's addresses again."""
+"""How long at most a node waits for an answer before it looks up the other's addresses again."""
 
 
 def main(arguments: list[str]) -> None:
@@ -50,14 +54,14 @@ def main(arguments: list[str]) -> None:
     blocks = {f"blocks of {root}": cut for root, cut in cuts.items() if cut is not None}
     parts = {"policy": policy, "down": down, "up": up, **blocks}
     keeper = node_keeper(job, name, parts)
-    rounds, recorder = _go_on(job, policy, keeper), recorder_of(job)
+    memory, recorder = _memory(job, policy, keeper), recorder_of(job)
     aggregator = Aggregator(
         AggregatorSettings(
             name=name,
             run=job.run_id,
             children=frozenset(job.children(name)),
             observer=recorder or UNOBSERVED,
-            children_begin=rounds > 0,
+            faults=_fault_rules(job),
         ),
         listener,
         ShardRouter(job.topology, roots),
@@ -72,9 +76,20 @@ def main(arguments: list[str]) -> None:
         aggregator.load_state(keeper.restore(job.resume))
         progress(f"goes on from checkpoint {job.resume}")
     with watching(job, name, recorder, aggregator.traffic):
-        aggregator.serve(keeper)
-    if keeper is not None and job.checkpoint_every:
-        keeper.forget()
+        aggregator.serve(keeper, memory)
+    if memory is not None:
+        memory.forget()
+
+
+def _fault_rules(job: TreeJob) -> FaultRules:
+    chosen = synchronization(job.synchronization)
+    refused = chosen.cannot_enter or transmission(job.transmission).cannot_enter
+    return FaultRules(
+        silence_s=job.silence_s,
+        reconnect_s=job.reconnect_s + job.silence_s,  # the peer itself gives up a little earlier
+        leaves_out=chosen.quorum is not None,
+        entry=Entry(changes="" if refused else chosen.changes, refused=refused),
+    )
 
 
 def _parts(job: TreeJob, name: str) -> tuple[NodePolicy, Compressor, Compressor]:
@@ -86,16 +101,11 @@ def _parts(job: TreeJob, name: str) -> tuple[NodePolicy, Compressor, Compressor]
     return chosen.node(), in_site.down(), between_sites.up()
 
 
-def _go_on(job: TreeJob, policy: NodePolicy, keeper: Keeper | None) -> int:
-    """Lets a root that keeps checkpoints by itself go on from its last; returns the rounds before it."""
+def _memory(job: TreeJob, policy: NodePolicy, keeper: Keeper | None) -> Memory | None:
+    """Returns what a root that keeps checkpoints by itself remembers; None for other nodes."""
     if keeper is None or not job.checkpoint_every or not isinstance(policy, Root):
-        return 0
-    rounds = keeper.last()
-    if rounds:
-        keeper.restore(rounds)
-        policy.begin_again(rounds)
-        progress(f"goes on after round {rounds}; all sites and workers must start again too")
-    return rounds
+        return None
+    return Memory(keeper, Journal(Path(job.checkpoint_folder) / job.digest), policy, time.monotonic)
 
 
 def dial(
@@ -122,11 +132,12 @@ def dial(
         peer=peer,
         run=job.run_id,
         round_timeout_s=job.round_timeout_s,
-        reconnect_s=CONNECT_S,
+        reconnect_s=job.reconnect_s,
+        silence_s=job.silence_s,
     )
     address = job.address(peer)
     reached = transport(job.certificates, job.topology, name, address, peer)
-    connect = partial(reached.connect, address, ATTEMPT_S)
+    connect = partial(reached.connect, address, min(ATTEMPT_S, job.silence_s))
     whole = compression("none").up()
     return Client(settings, connect, whole, observer=observer or UNOBSERVED, carrier=up)
 

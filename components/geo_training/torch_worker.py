@@ -42,7 +42,7 @@ class GeoOptimizer:
 
     @property
     def rounds_before(self) -> int:
-        """Rounds of a tensor behind the first weights; 0 but where the root went on from a checkpoint."""
+        """Rounds of a tensor behind the first weights; 0 but from a checkpoint, or where others had begun."""
         return self._place.rounds_before
 
     def backward(self, loss: torch.Tensor, num_samples: int = 1) -> None:

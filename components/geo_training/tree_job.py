@@ -4,6 +4,7 @@ Knows nothing of models, nor of how the processes run.
 """
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,8 @@ KEYS = (
     "certificates",
     "plain_text",
     "round_timeout_s",
+    "silence_s",
+    "reconnect_s",
     "checkpoint_folder",
     "checkpoint_every",
     "resume",
@@ -68,6 +71,10 @@ class TreeJob:
     """Whether links that leave this machine may go without TLS."""
     round_timeout_s: float = 300.0
     """Seconds that a round waits for its last worker."""
+    silence_s: float = 5.0
+    """Seconds without a word, of which there are four meanwhile, after which a node or worker is dead."""
+    reconnect_s: float = 90.0
+    """Seconds that a lost node or worker is tried, and has to come back where it is waited for."""
     checkpoint_folder: str = ""
     """Folder where nodes keep their state; empty keeps none."""
     checkpoint_every: int = 0
@@ -93,6 +100,9 @@ class TreeJob:
         roots = shards_of(self.topology, sent.multigps)
         addresses = {*self.topology.addresses, *(root.address for root in roots)}
         check_security(self.certificates, self.plain_text, sorted(addresses, key=str))
+        for option in ("silence_s", "reconnect_s"):
+            if not 0 < getattr(self, option) < math.inf:
+                raise InputError(f"{option} is {getattr(self, option)!r}, allowed: a number above 0")
         every = f"checkpoint_every is {self.checkpoint_every!r}, allowed"
         if self.checkpoint_every < 0 or (self.checkpoint_every and not self.checkpoint_folder):
             raise InputError(f"{every}: 1 or more with a checkpoint_folder, else 0")

@@ -23,6 +23,8 @@ class LockStep:
 
 
 class LockStepPlane:
+    first_round = None
+
     def __init__(self, all_workers, name):
         self.members = Members(workers=all_workers.names, name=name)
         self.index, self.size = all_workers.names.index(name), len(all_workers.names)

@@ -41,6 +41,15 @@ class Transmission:
         found = self.rules.get("multigps")
         return found if isinstance(found, MultiGps) else None
 
+    @property
+    def cannot_enter(self) -> str:
+        """Why a worker cannot come anew when the others have begun; empty where it can."""
+        if self.multigps is not None:
+            return "several roots hold the weights, with multigps; it may with one"
+        if isinstance(self.technique, P3) and not self.technique.rate_mbit:
+            return "all agreed on slices at the start; it may with p3(rate_mbit=...)"
+        return ""
+
     def slices(self, slice_bytes: int, least_bytes: int) -> Slices:
         """Returns how tensors are cut, and which pieces are urgent.
 

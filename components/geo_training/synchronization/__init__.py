@@ -13,6 +13,7 @@ from ..._files import InputError
 from ..optimizers import OptimizerSpec
 from ..optimizers.nesterov import Outer
 from ..spec import Interval, check, parse_with_rules
+from ..units import DELTA, GRADIENT
 from .base import NodePolicy, Replica, Update, WorkerPolicy
 from .esync import ESync
 from .fsa import Fsa, FullAtWorker
@@ -59,7 +60,8 @@ TECHNIQUES: Mapping[str, type[AnyTechnique]] = {
     "nbsync": NbSync,
 }
 _LOCAL = "hfa, esync, nbsync"
-_WITH_QUORUM = "fsa, hfa, nbsync"
+_WITH_QUORUM = "fsa, mixed, hfa, nbsync"
+_ENTERED = "fsa(optimizer=...), mixed, hfa, nbsync"
 RULES: Mapping[str, type[Any]] = {"outer": Outer, "streamed": Streamed, "quorum": QuorumOptions}
 
 
@@ -87,8 +89,6 @@ class Synchronization:
                 raise InputError(
                     f"rule {rule} is for changes of weights, not for gradients, allowed with: {_LOCAL}"
                 )
-        if isinstance(self.technique, Mixed) and self.quorum is not None:
-            raise InputError(f"rule quorum is for rounds of several sites, allowed with: {_WITH_QUORUM}")
         if isinstance(self.technique, ESync) and self.quorum is not None:
             raise InputError(f"rule quorum leaves out times that a plan needs, allowed with: {_WITH_QUORUM}")
         if self.outer is not None and self.outer.weight_decay:
@@ -153,6 +153,24 @@ class Synchronization:
     def in_step(self) -> bool:
         """Whether all sites are at the same step whenever they exchange."""
         return not isinstance(self.technique, Mixed | ESync)
+
+    @property
+    def changes(self) -> str:
+        """Role of the rounds whose results change the weights of all workers alike; empty where none do."""
+        if isinstance(self.technique, Fsa | Mixed):
+            return "" if self.optimizer is None else GRADIENT
+        return DELTA
+
+    @property
+    def cannot_enter(self) -> str:
+        """Why a worker cannot come anew when the others have begun; empty where it can."""
+        if isinstance(self.technique, Fsa) and self.optimizer is None:
+            return f"only the others have what optimizers at the workers keep; it may with {_ENTERED}"
+        if isinstance(self.technique, ESync):
+            return f"plans are made by the times of all, from the start; it may with {_ENTERED}"
+        if self.streamed is not None:
+            return "the fragments of streamed are of different moments; it may without this rule"
+        return ""
 
     @property
     def weights_at_root(self) -> bool:

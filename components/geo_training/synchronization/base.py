@@ -10,12 +10,10 @@ from ..rounds import Rule
 from ..state import Stateful
 from ..units import RoundId
 
-WEIGHTS = "weights"
-"""Role of the first weights, which the first worker gives to all, and to the root's optimizer."""
 BUFFERS = "buffers"
 """Role of the first statistics, which come with them."""
 SERVED = "served"
-"""Role of the root's weights, where its optimizer acts; the first worker asks for all."""
+"""Role of the root's weights, where its optimizer acts, for which all workers ask."""
 
 POSITION = "position"
 """Role of the number of rounds behind the root's weights, which the first worker asks for."""

@@ -20,6 +20,7 @@ from typing import Annotated
 
 import numpy as np
 
+from ..errors import UsageError
 from ..messages import Array
 from ..plane import Flight, Layout, Plane
 from ..spec import Interval, check
@@ -102,6 +103,10 @@ class Planned:
     def site_due(self, step: int) -> bool:  # noqa: ARG002
         """See `Plan`."""
         return False
+
+    def enter(self, replica: Replica, plane: Plane, rounds: int) -> int:  # noqa: ARG002
+        """See `Plan`."""
+        raise UsageError("a plan by the times of all workers is made from the start")
 
     def asks(self) -> list[Ask]:
         """See `Plan`."""

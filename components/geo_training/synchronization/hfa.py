@@ -35,6 +35,13 @@ class Every:
         if self._period > self._k1:
             self._site_asks = [Ask(DELTA, replica.layout, SITE)]
 
+    def enter(self, replica: Replica, plane: Plane, rounds: int) -> int:
+        """See `Plan`."""
+        if self._site_asks:
+            of_site = self._period // self._k1 - 1
+            plane.skip(DELTA, replica.layout, SITE, lambda before: before * of_site)
+        return rounds * self._period
+
     def asks(self) -> list[Ask]:
         """See `Plan`."""
         return self._site_asks

@@ -37,6 +37,13 @@ class Plan(Stateful, Protocol):
     def begin(self, replica: Replica, plane: Plane) -> None:
         """Called once."""
 
+    def enter(self, replica: Replica, plane: Plane, rounds: int) -> int:
+        """Called after `begin` where the others have begun before; returns the steps before so many rounds.
+
+        Raises:
+            UsageError: who has not been there from the start has no plan.
+        """
+
     def due(self, step: int, fragments: int) -> list[int]:
         """Returns which of so many fragments are due over all sites after the `step`-th step; asked once."""
 
@@ -89,6 +96,10 @@ class LocalSteps:
         self._samples = self._site_samples = 0
         self._step = 0
         self._plan.begin(replica, plane)
+        if plane.first_round is not None:
+            plane.skip(DELTA, replica.layout, plane.members.scope)
+            plane.skip(STATISTICS, replica.statistics_layout, plane.members.scope)
+            self._step = self._plan.enter(replica, plane, plane.first_round)
 
     def step(self, gradient: Gradient | None, num_samples: int) -> None:
         """See `WorkerPolicy`."""

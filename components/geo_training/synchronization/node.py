@@ -12,8 +12,8 @@ from ..reductions import Reduction
 from ..rounds import All, Quorum, Rule
 from ..spec import Interval, check
 from ..state import State
-from ..units import DELTA, GRADIENT, OWN, RoundId, Unit, whole_scope
-from .base import PACE, POSITION, SERVED, WEIGHTS
+from ..units import DELTA, GRADIENT, OWN, WEIGHTS, RoundId, Unit, whole_scope
+from .base import PACE, POSITION, SERVED
 from .followed import Followed
 from .served import ALL, Served
 from .statistics import STATISTICS
@@ -87,7 +87,8 @@ class Root:
 
     def rule(self, round_id: RoundId) -> Rule:
         """See `NodePolicy`."""
-        if self._quorum is None or round_id.unit.role not in (DELTA, GRADIENT, STATISTICS):
+        of_all = round_id.unit.role in (DELTA, GRADIENT, STATISTICS) and not round_id.scope.startswith(OWN)
+        if self._quorum is None or not of_all:
             return All()
         return Quorum(self._quorum.workers, self._quorum.grace_s)
 

@@ -1,7 +1,5 @@
 """A worker whose weights are the root's, where the optimizer acts: gradients travel up, changes down."""
 
-import numpy as np
-
 from ..messages import Array
 from ..plane import Plane
 from ..state import State
@@ -29,6 +27,8 @@ class ServedWorker:
         self._replica, self._plane, self._samples = replica, plane, 0
         site = plane.members.name.partition("/")[0]
         self._scope = f"{OWN}{site}" if self._own_rounds else plane.members.scope
+        if plane.first_round is not None:
+            plane.skip(GRADIENT, replica.layout, self._scope)
 
     def step(self, gradient: Gradient | None, num_samples: int) -> None:
         """See `WorkerPolicy`."""
@@ -67,9 +67,8 @@ class ServedWorker:
 
     def _of_root(self) -> Array:
         """Returns the root's weights; called by all workers at once."""
-        nothing = np.zeros(self._replica.layout.count, np.float32) if self._plane.index == 0 else None
-        weights = self._plane.sum(SERVED, self._replica.layout, nothing).wait()
-        assert weights is not None  # the first worker asks
+        weights = self._plane.sum(SERVED, self._replica.layout, None).wait()
+        assert weights is not None  # the root answers though nobody brings anything
         return weights
 
     def _ended(self, *, has_ended: bool) -> bool:

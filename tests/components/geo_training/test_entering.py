@@ -8,6 +8,8 @@ from geokfp.components.geo_training.given import Given
 from geokfp.components.geo_training.membership import Members
 from geokfp.components.geo_training.messages import Join
 from geokfp.components.geo_training.rounds import All, Contribution, Rounds
+from geokfp.components.geo_training.scheduling import transmission
+from geokfp.components.geo_training.synchronization import synchronization
 from geokfp.components.geo_training.units import OWN, TREE, RoundId, Unit
 from hypothesis import given
 from hypothesis import strategies as st
@@ -134,3 +136,23 @@ def test_a_site_with_rounds_of_its_own_has_weights_of_its_own():
     held.add(delta(A, 0, own), np.ones(2, np.float32))
     np.testing.assert_array_equal(held.weights(own, A).values, np.ones(2))
     np.testing.assert_array_equal(held.weights(f"{OWN}site-1", A).values, np.zeros(2))
+
+
+@pytest.mark.parametrize(
+    ("reason", "says"),
+    [
+        (synchronization("fsa").cannot_enter, "only the others have"),
+        (synchronization("esync").cannot_enter, "plans are made"),
+        (synchronization("hfa + streamed").cannot_enter, "the fragments of streamed"),
+        (transmission("p3").cannot_enter, "all agreed on slices at the start"),
+        (transmission("fifo + multigps(shards=2)").cannot_enter, "several roots hold the weights"),
+        *(
+            (synchronization(text).cannot_enter, "")
+            for text in ("fsa(optimizer=adam)", "mixed", "hfa", "nbsync")
+        ),
+        *((transmission(text).cannot_enter, "") for text in ("fifo", "p3(rate_mbit=20)")),
+    ],
+)
+def test_what_it_cannot_come_with_is_said(reason, says):
+    assert reason.startswith(says)
+    assert bool(reason) == bool(says)

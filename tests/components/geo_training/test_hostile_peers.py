@@ -175,25 +175,24 @@ def test_peers_that_say_nothing_take_a_bounded_number_of_places(target):
         check_memory(attacked, before)
 
 
-def test_only_the_node_that_a_certificate_names_may_join(tmp_path, monkeypatch):
+def test_only_the_node_that_a_certificate_names_may_join(tmp_path):
     shape = topology(2, 1, free_ports(3))
     names = [site.name for site in shape.sites]
     folder = issue_each(tmp_path / "certificates", ["root", *names], AUTHORITY)
     other_node = issue(tmp_path / "other-node", ["site-1"], AUTHORITY)
     other_authority = issue(tmp_path / "other-authority", ["site-0"], Authority(days=2), trusts=AUTHORITY)
 
-    def with_certificates(where: Path | str) -> TreeJob:
+    def with_certificates(where: Path | str, **times: float) -> TreeJob:
         plain = dict.fromkeys(names, 1)
-        return TreeJob(run_id="run", workers=plain, topology=shape, certificates=str(where))
+        return TreeJob(run_id="run", workers=plain, topology=shape, certificates=str(where), **times)
 
     with nodes(with_certificates(folder), tmp_path) as processes:
         worker = dial(with_certificates(folder), "site-0/trainer-0", "site-0")
-        monkeypatch.setattr("geokfp.components.geo_training.server.CONNECT_S", 1.0)
         with pytest.raises(RefusedError, match=r"site-0 comes with the certificate of \['site-1'\]"):
             dial(with_certificates(other_node), "site-0", "root")
         for wrong in (other_authority, ""):
             with pytest.raises(LinkError, match="root: not reached within 1 s"):
-                dial(with_certificates(wrong), "site-0", "root")
+                dial(with_certificates(wrong, reconnect_s=1.0), "site-0", "root")
         stranger = issue(tmp_path / "stranger", ["site-7"], AUTHORITY)
         with pytest.raises(RefusedError, match="site-7 is no child of root in the topology"):
             dial(with_certificates(stranger), "site-7", "root")

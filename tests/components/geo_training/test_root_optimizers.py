@@ -11,10 +11,9 @@ from geokfp.components.geo_training.plane import Members, Plane
 from geokfp.components.geo_training.reductions import REDUCTIONS
 from geokfp.components.geo_training.synchronization import synchronization
 from geokfp.components.geo_training.synchronization.agreed import holding_agreed
-from geokfp.components.geo_training.synchronization.base import WEIGHTS
 from geokfp.components.geo_training.synchronization.fsa import FullAtWorker
 from geokfp.components.geo_training.synchronization.served import Served
-from geokfp.components.geo_training.units import TREE, RoundId, Unit
+from geokfp.components.geo_training.units import TREE, WEIGHTS, RoundId, Unit
 from support.geo_tree import at_once, topology, tree
 from support.memory_transport import MemoryTransport
 from support.vector_training import (

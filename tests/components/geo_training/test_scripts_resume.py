@@ -133,13 +133,14 @@ def test_started_again_by_the_same_commands_it_ends_as_one_run(
 def test_a_root_in_mid_training_refuses_who_does_not_start_again_and_serves_who_does():
     shape, transport = topology(1, 1), MemoryTransport()
     root = Aggregator(
-        AggregatorSettings(name=ROOT, run="run", children=frozenset(["site-0"]), children_begin=True),
+        AggregatorSettings(name=ROOT, run="run", children=frozenset(["site-0"])),
         transport.listen(shape.root),
         TreeRouter(shape),
         synchronization("fsa(optimizer=sgd(rate=1))").root(),
         compression("none").down(),
         {},
     )
+    root.begin_again()
     serving = threading.Thread(target=root.serve)
     serving.start()
 
