@@ -22,7 +22,7 @@ from .systems.base import PYTHON_ENVIRONMENT
 from .trial import Measured
 from .watch import Limits
 
-CONTROL_STEPS = 1000
+CONTROL_STEPS = 400
 """The control gets at least these steps: it shall not miss the target for want of time."""
 
 
