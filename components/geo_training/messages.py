@@ -44,6 +44,20 @@ from .heads import payload_to_head as _payload_to_head
 from .heads import round_from_head as _round_from_head
 from .heads import round_to_head as _round_to_head
 from .heads import text as _text
+from .relay_messages import (
+    Measured,
+    Plan,
+    Receipt,
+    Without,
+    measured_from_head,
+    measured_to_head,
+    plan_from_head,
+    plan_to_head,
+    receipt_from_head,
+    receipt_to_head,
+    without_from_head,
+    without_to_head,
+)
 from .units import RoundId
 
 MAGIC = b"GKFP"
@@ -207,6 +221,10 @@ Message: TypeAlias = (
     | Beside
     | Probe
     | Heartbeat
+    | Plan
+    | Receipt
+    | Measured
+    | Without
 )
 
 
@@ -351,6 +369,10 @@ _TYPES: tuple[_Type, ...] = (
     (Beside, lambda m: [m.link, m.key], lambda f, _: beside_from_head(f)),
     (Probe, lambda _: [], lambda f, _: Probe(*_fields(f, 0))),
     (Heartbeat, lambda _: [], lambda f, _: Heartbeat(*_fields(f, 0))),
+    (Plan, plan_to_head, lambda f, _: plan_from_head(f)),
+    (Receipt, receipt_to_head, lambda f, _: receipt_from_head(f)),
+    (Measured, measured_to_head, lambda f, _: measured_from_head(f)),
+    (Without, without_to_head, lambda f, _: without_from_head(f)),
 )
 _TYPES_BY_CODE = dict(enumerate(_TYPES, start=1))
 _TYPES_BY_CLASS = {

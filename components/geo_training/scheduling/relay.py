@@ -17,7 +17,10 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import Annotated
 
+from ..relay_messages import Trees
+from ..spec import Interval, check
 from .rates import Link, Rates
 from .trees import Tree, joined, quickest, seconds
 
@@ -25,17 +28,22 @@ _WORTH = 1.1
 """How many times as quick another tree must be to take the place of the last one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Trees:
-    """How contributions come to the root, and results to the sites.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TsEngine:
+    """Sites relay for each other, where that is quicker.
 
-    Attributes:
-        up: whom each site hands its contributions to.
-        down: from whom each site gets the results.
+    Raises:
+        InputError: a value that is not allowed; names the option, the value and what is.
     """
 
-    up: Tree
-    down: Tree
+    explore: Annotated[float, Interval(low=0, high=1, with_low=False)] = 0.1
+    """Chance, each round, that links of which nothing is known carry a part of the model."""
+    expires: Annotated[int, Interval(low=3, high=1_000_000)] = 5
+    """Rounds for which a measured rate holds; a plan knows those up to two rounds before."""
+
+    def __post_init__(self) -> None:
+        """Checks the values."""
+        check(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ from geokfp.components.geo_training.messages import (
     encode,
     read_message,
 )
+from geokfp.components.geo_training.relay_messages import Measured, Plan, Receipt, Trees, Without
 from geokfp.components.geo_training.units import RoundId, Unit
 from hypothesis import given
 from hypothesis import strategies as st
@@ -41,7 +42,9 @@ from support.memory_transport import reader_of
 names = st.text(min_size=1, max_size=40)
 naturals = st.integers(0, 1 << 40)
 weights = st.floats(0, 1e12)
-rounds = st.builds(RoundId, names, st.builds(Unit, names, naturals, naturals), naturals)
+units = st.builds(Unit, names, naturals, naturals)
+rounds = st.builds(RoundId, names, units, naturals)
+site_trees = st.builds(Trees, *2 * [st.dictionaries(names, names, max_size=3)])
 arrays = st.sampled_from(["<f2", "<f4", "<f8", "|i1", "|u1", "<u2", "<i4", "<u4", "<i8"]).flatmap(
     lambda dtype: hnp.arrays(dtype, st.integers(0, 20))
 )
@@ -74,6 +77,10 @@ messages = st.one_of(
     st.builds(Received, rounds, st.frozensets(st.integers(0, 200), max_size=5)),
     st.builds(Beside, st.binary(min_size=8, max_size=8), st.binary(min_size=32, max_size=32)),
     st.just(Probe()),
+    st.builds(Plan, naturals, site_trees, st.lists(units, max_size=3).map(tuple), site_trees),
+    st.builds(Receipt, rounds),
+    st.builds(Measured, naturals, st.lists(st.tuples(names, naturals, weights), max_size=3).map(tuple)),
+    st.builds(Without, rounds, st.lists(names, max_size=3).map(tuple)),
 )
 
 
