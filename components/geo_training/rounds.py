@@ -3,7 +3,8 @@
 Takes time as an argument and never looks into a value. Knows nothing of networks, reductions or threads.
 
 Laws, whatever order, repeats or losses the contributions come in: a round finishes at most once; a
-contribution that was accepted is in exactly one finished round, or still held.
+contribution that was accepted is in exactly one finished round, or still held, itself or in a larger one that
+it was merged into on another way.
 """
 
 from collections import defaultdict
@@ -159,6 +160,7 @@ class _Open:
     since: float
     until: float
     contributions: list[Contribution] = field(default_factory=list)
+    senders: set[str] = field(default_factory=set)
 
     @property
     def covered(self) -> frozenset[str]:
@@ -173,7 +175,7 @@ class _Open:
         return frozenset().union(*(c.speaks_for for c in self.contributions)) - self.covered
 
     def has(self, sender: str) -> bool:
-        return any(c.sender == sender for c in self.contributions)
+        return sender in self.senders
 
 
 @dataclass(slots=True)
@@ -252,9 +254,14 @@ class Rounds:
         if (done := line.done.get(round_id.number)) is not None:
             return self._late(round_id, line, done, contribution)
         current = line.open.setdefault(round_id.number, _Open(expected, now, now))
-        if current.has(contribution.sender) or _counted(round_id, contribution, current.covered):
+        if current.has(contribution.sender) or contribution.covers <= current.covered:
+            current.senders.add(contribution.sender)
             return Repeated(None)
-        current.contributions.append(contribution)
+        apart = [c for c in current.contributions if not c.covers <= contribution.covers]
+        if any(c.covers & contribution.covers for c in apart):
+            raise _partly_counted(round_id, contribution)
+        current.contributions = [*apart, contribution]
+        current.senders.add(contribution.sender)
         current.until = max(current.until, now + contribution.wait_s)
         return self._finish(round_id, line, now) or Held()
 
@@ -277,17 +284,26 @@ class Rounds:
                 earlier.result = None
         return tuple(sorted(done.waiting))
 
-    def ask(self, round_id: RoundId, sender: str) -> Event | None:
+    def ask(self, round_id: RoundId, sender: str, workers: frozenset[str] = frozenset()) -> Event | None:
         """Looks up what a sender asks for.
+
+        Args:
+            round_id: the round.
+            sender: who asks.
+            workers: those whose contributions the sender brings, which may have come another way.
 
         Returns:
             `Repeated` with the result; `Held` when the sender is counted and the result will come; None when
             nothing of the sender is counted.
         """
         line = self._lines[round_id.scope, round_id.unit]
-        if (done := line.done.get(round_id.number)) is not None and sender in done.waiting:
+        done, current = line.done.get(round_id.number), line.open.get(round_id.number)
+        if done is not None and workers and workers <= done.covered:
+            done.waiting.add(sender)
+        if done is not None and sender in done.waiting:
             return Repeated(done.result) if done.settled else Held()
-        current = line.open.get(round_id.number)
+        if current is not None and workers and workers <= current.covered:
+            current.senders.add(sender)
         if current is not None and current.has(sender):
             return Held()
         return None
@@ -360,8 +376,7 @@ class Rounds:
         del line.open[round_id.number]
         contributions = sorted([*current.contributions, *line.carried], key=lambda c: c.sender)
         line.carried = []
-        senders = {c.sender for c in current.contributions}
-        line.done[round_id.number] = Done(current.expected, set(current.covered), senders)
+        line.done[round_id.number] = Done(current.expected, set(current.covered), current.senders)
         for number in [n for n in line.done if n <= line.newest_done() - REMEMBERED]:
             del line.done[number]
         return Finished(round_id, tuple(contributions))
@@ -380,5 +395,9 @@ def _counted(round_id: RoundId, contribution: Contribution, covered: frozenset[s
     if contribution.covers <= covered:
         return True
     if contribution.covers & covered:
-        raise ProtocolError(f"{round_id}: {contribution.sender} brings workers that are partly counted")
+        raise _partly_counted(round_id, contribution)
     return False
+
+
+def _partly_counted(round_id: RoundId, contribution: Contribution) -> ProtocolError:
+    return ProtocolError(f"{round_id}: {contribution.sender} brings workers that are partly counted")

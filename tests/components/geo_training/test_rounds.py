@@ -104,6 +104,28 @@ def test_merged_contributions_count_for_all_whom_they_cover():
     assert isinstance(rounds.offer(round_id(0), contribution("c"), EXPECTED, 0.0), Finished)
 
 
+def test_a_part_that_came_another_way_gives_place_to_the_whole_and_both_senders_are_answered():
+    rounds = Rounds(lambda _round: All())
+    assert rounds.offer(round_id(0), contribution("b", weight=2.0), EXPECTED, 0.0) == Held()
+    whole = contribution("a", covers=("a", "b"), weight=3.0)
+    assert rounds.offer(round_id(0), whole, EXPECTED, 0.0) == Held()
+    done = rounds.offer(round_id(0), contribution("c"), EXPECTED, 0.0)
+    assert isinstance(done, Finished)
+    assert done.weight == 4.0
+    assert done.covers == ("a", "b", "c")
+    assert rounds.settle(round_id(0), "result") == ("a", "b", "c")
+
+
+def test_who_is_counted_by_another_gets_the_result_when_it_asks():
+    rounds = Rounds(lambda _round: All())
+    rounds.offer(round_id(0), contribution("a", covers=("a", "b")), EXPECTED, 0.0)
+    assert rounds.ask(round_id(0), "b", frozenset("b")) == Held()
+    assert rounds.ask(round_id(0), "c", frozenset("c")) is None
+    rounds.offer(round_id(0), contribution("c"), EXPECTED, 0.0)
+    assert rounds.settle(round_id(0), "result") == ("a", "b", "c")
+    assert rounds.ask(round_id(0), "b", frozenset("b")) == Repeated("result")
+
+
 def test_workers_that_are_not_expected_are_the_peers_error():
     rounds = Rounds(lambda _round: All())
     for covers in (("stranger",), ("a", "stranger")):
