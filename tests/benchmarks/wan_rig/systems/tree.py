@@ -77,6 +77,7 @@ def _job(stack: _Stack, setting: Setting) -> TreeJob:
         compression=stack.compression,
         transmission=stack.transmission,
         plain_text=True,
+        transmission=stack.transmission,
     )
 
 
@@ -125,6 +126,12 @@ OURS = {
         compression="bi_sparse(ratio=0.02, bits=4, momentum=0)",
     ),
     "geomx": _system("GeoMX's stack: HiPS and 1 % both ways", compression="bi_sparse(ratio=0.01)"),
+    "tsengine": _system(
+        "full synchronisation, sites relay for each other", transmission="fifo + tsengine(explore=0.1)"
+    ),
+    "tsengine_best": _system(
+        "the best of ours, sites relay for each other", **_BEST, transmission="fifo + tsengine(explore=0.1)"
+    ),
     "best": _system("the best of ours", **_BEST),
     "best_often": _system(
         "the same, all sites every 5 steps: for sites that differ",
