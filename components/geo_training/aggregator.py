@@ -16,7 +16,7 @@ import numpy as np
 from .block_messages import Beside, Blocks, Received
 from .carried import Value, carried_state, load_carried
 from .children import Children, Door
-from .client import Client, Pending, Result, Terms
+from .client import Pending, Result, Terms
 from .compression import Compressor
 from .dock import Dock
 from .doorway import Doorway
@@ -30,6 +30,7 @@ from .metrics import UNOBSERVED, Observer
 from .node_checkpoints import Keeper
 from .presence import FaultRules, Presence
 from .reductions import REDUCTIONS
+from .relaying import Relaying, Uplink
 from .remembered import lasting_state, late_contribution, late_record, load_lasting
 from .rounds import Contribution, Done, Finished, Overdue, Repeated
 from .route import Router
@@ -37,6 +38,7 @@ from .state import State
 from .synchronization import NodePolicy
 from .synchronization.base import CHECKPOINT, POSITION, SERVED
 from .transport.base import Listener, Traffic
+from .transport.outbox import URGENT
 from .units import ENTERING, WEIGHTS, RoundId, shard_of
 
 _TICK_S = 0.5
@@ -73,7 +75,10 @@ class Aggregator:
         router: where each round goes.
         policy: what finishes a round and what is made of it.
         down: encodes the results for the children.
-        uplinks: clients of the nodes that this one may hand rounds to, by node.
+        uplinks: ways to the nodes that this one may hand rounds to, by node.
+
+    Attributes:
+        relaying: what a root does where sites relay for each other, set before `serve`.
     """
 
     def __init__(
@@ -83,7 +88,7 @@ class Aggregator:
         router: Router,
         policy: NodePolicy,
         down: Compressor,
-        uplinks: Mapping[str, Client],
+        uplinks: Mapping[str, Uplink],
     ) -> None:
         self._settings = settings
         self._clock: Callable[[], float] = time.monotonic
@@ -91,13 +96,12 @@ class Aggregator:
             settings.name, settings.children, router, settings.faults, policy.rule, self._clock
         )
         self._rounds, self._lock = self._presence.rounds, self._presence.lock
-        silence = Silence(settings.faults.silence_s)
         door = Door(
             name=settings.name,
             run=settings.run,
             children=settings.children,
             observer=settings.observer,
-            silence=silence,
+            silence=Silence(settings.faults.silence_s),
         )
         self._children = Children(door, listener, self, self._presence)
         self.dock = Dock(settings.name, self._children.send)
@@ -113,6 +117,7 @@ class Aggregator:
         self._order: AbstractContextManager[object] = nullcontext()
         self._error: GeoError | None = None
         self._ended = threading.Event()
+        self.relaying: Relaying | None = None
 
     def load_state(self, state: State) -> None:
         """Takes over what `state` gave; called before `serve`."""
@@ -174,7 +179,9 @@ class Aggregator:
         }
         for peer, beside in self.dock.traffic().items():
             links.setdefault(peer, Traffic()).add(beside)
-        return links | {peer: uplink.traffic for peer, uplink in self._uplinks.items()}
+        for uplink in self._uplinks.values():
+            links |= uplink.links()
+        return links
 
     def take(self, peer: str, message: Message) -> bool:
         """See `Parent`."""
@@ -190,7 +197,8 @@ class Aggregator:
                     self.failed(RefusedError(f"{peer}: {reason}"))
                 return False
             case _:
-                raise ProtocolError(f"{peer} sends {type(message).__name__}, which a node does not take")
+                if self.relaying is None or not self.relaying.take(peer, message):
+                    raise ProtocolError(f"{peer} sends {type(message).__name__}, which a node does not take")
         return True
 
     def left(self, peer: str) -> None:
@@ -215,20 +223,22 @@ class Aggregator:
         self._check_begun(peer, push.round)
         if self._memory is not None:
             self._memory.before(push.round, self)
+        if self.relaying is not None:
+            self.relaying.pushed(peer, push)
         with self._lock:
             self._presence.entrances.begin(peer, push.round)
         self._offer(peer, push.round, brought)
 
-    def send(self, peer: str, message: Message) -> None:
-        """See `Host`."""
-        self._children.send(peer, message)
+    def send(self, peer: str, message: Message, priority: int = URGENT) -> None:
+        """See `Host`; in the message's turn."""
+        self._children.send(peer, message, priority)
 
     def bring_nothing(self, peer: str, round_id: RoundId, wait_s: float) -> None:
         """See `Host`."""
         covers = self._router.route(round_id, self._settings.name).expected(peer)
         self._offer(peer, round_id, Contribution(peer, covers, 0.0, wait_s, Value("mean", None), idle=True))
 
-    def above(self, round_id: RoundId) -> Client | None:
+    def above(self, round_id: RoundId) -> Uplink | None:
         """See `Host`."""
         name = self._settings.name
         return self._uplinks.get(self._router.route(round_id, name).next_hop(name) or "")
@@ -263,7 +273,7 @@ class Aggregator:
             self._doorway.ask_again(peer, round_id)
             return
         with self._lock:
-            event = self._rounds.ask(round_id, peer)
+            event = self._rounds.ask(round_id, peer, self._router.route(round_id, peer).expected(peer))
         if event is None:
             self._children.send(peer, Missing(round_id))
         elif isinstance(event, Repeated) and event.result is not None:
@@ -361,6 +371,8 @@ class Aggregator:
         with self._lock:
             peers = self._rounds.settle(round_id, answer)
         self._doorway.settled(round_id, payload)
+        if self.relaying is not None:
+            peers = tuple(self.relaying.receivers(answer, peers))
         for peer in peers:
             self.dock.answer(peer, answer)
 

@@ -30,6 +30,8 @@ from .messages import (
     TrafficReport,
 )
 from .metrics import SEND, UNOBSERVED, WAIT, Observer, Span
+from .terms import Result as Result
+from .terms import Terms as Terms
 from .transport.base import Connection, Traffic
 from .transport.outbox import BEFORE_ALL, LAST
 from .units import CHANGES, RoundId, Unit
@@ -64,41 +66,6 @@ class ClientSettings:
 
     silence_s: float | None = None
     """Seconds without a byte after which a connection is made anew; None for never, and no heartbeats."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Terms:
-    """How a contribution takes part in its round."""
-
-    reduction: str
-    """Name of the rule that merges."""
-
-    weight: float = 0.0
-    """Number of samples behind the values."""
-
-    wait_s: float | None = None
-    """Seconds that the round may wait for others; None for the client's `round_timeout_s`."""
-
-    covers: tuple[str, ...] = ()
-    """The workers merged in the values; empty for the client's own name."""
-
-    priority: int = 0
-    """How urgent the round is on all links, up and down; smaller ones first."""
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """What a round came to.
-
-    Attributes:
-        values: None when nobody brought any; may be read-only and shared.
-        weight: the samples behind it.
-        priority: how urgent it is to hand on.
-    """
-
-    values: Array | None
-    weight: float
-    priority: int = 0
 
 
 @dataclass(slots=True, eq=False)
@@ -152,6 +119,8 @@ class Client:
         self._report: TrafficReport | None = None
         self._error: GeoError | None = None
         self._closing = False
+        self._first: Callable[[Message], bool] = lambda _: False
+        self._back: Callable[[], None] = lambda: None
         ends = Ends(
             name=settings.name,
             peer=settings.peer,
@@ -185,6 +154,23 @@ class Client:
         with self._changed:
             self._numbers[scope, unit] = number - 1
 
+    def links(self) -> dict[str, Traffic]:
+        """Returns the bytes of this link so far, by the peer's name."""
+        return {self._settings.peer: self.traffic}
+
+    def listen(self, first: Callable[[Message], bool], back: Callable[[], None]) -> None:
+        """Tells more of what comes, from now on, in the client's thread.
+
+        Args:
+            first: called with every message; tells whether it took it.
+            back: called when the connection was lost and made anew.
+        """
+        self._first, self._back = first, back
+
+    def send(self, message: Message, priority: int) -> None:
+        """Sends a message in its turn, such as a contribution that was to go another way."""
+        self._link.send(message, priority)
+
     def next_round(self, scope: str, unit: Unit) -> RoundId:
         """Returns the next round of a unit; workers that make the same calls get the same rounds."""
         with self._changed:
@@ -198,6 +184,7 @@ class Client:
         values: Array | None,
         terms: Terms,
         then: Callable[[Pending], None] | None = None,
+        way: Callable[[Push], bool] | None = None,
     ) -> Pending:
         """Sends a contribution and asks for the round's result.
 
@@ -207,6 +194,7 @@ class Client:
                 result.
             terms: how they are merged.
             then: called with the pending push once it has a result or an error, in the client's thread.
+            way: another way than this link; tells whether it sends the contribution.
 
         Returns:
             What `wait` takes.
@@ -234,7 +222,8 @@ class Client:
             self._raise_error()
             self._pending[round_id] = pending
         self.observer.pushed(self._settings.name, round_id, payload)
-        self._carrier.send(push)
+        if way is None or not way(push):
+            self._carrier.send(push)
         self.observer.spent(Span(SEND, began, self._clock()))
         return pending
 
@@ -337,9 +326,12 @@ class Client:
             waiting = list(self._pending.values())
         for pending in waiting:
             self.pull(pending)
+        self._back()
 
     def take(self, message: Message) -> None:
         """See `Listening`."""
+        if self._first(message):
+            return
         match message:
             case Answer():
                 self._answered(message)
@@ -363,8 +355,15 @@ class Client:
 
     def _answered(self, message: Answer) -> None:
         answer = self._carrier.answered(message)
-        if answer is None:
-            return
+        if answer is not None:
+            self.answer(answer)
+
+    def answer(self, answer: Answer) -> None:
+        """Takes a result, whoever it came from.
+
+        Raises:
+            ProtocolError: its values cannot be read.
+        """
         with self._changed:
             pending = self._pending.pop(answer.round, None)
         if pending is not None:  # else a second answer to a second question

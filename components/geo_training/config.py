@@ -8,10 +8,11 @@ from .._files import InputError
 from ..training.config import LearningConfig, TrainingConfig
 from .compression import compression
 from .metrics.ports import check_port
+from .relaying.allowed import check_relaying
 from .scheduling import transmission
 from .security import check_security
 from .synchronization import synchronization
-from .topology import check
+from .topology import accepting, check
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -64,9 +65,13 @@ class GeoTrainingConfig(LearningConfig):
                 "but the epochs of a GNN are equal ones, allowed: fsa, mixed, hfa, nbsync"
             )
         compression(self.compression)
-        transmission(self.transmission)
         check_security(self.certificates, self.plain_text, check(self.topology))
         check_port(self.metrics_port)
+        check_relaying(
+            transmission(self.transmission),
+            synchronization(self.synchronization),
+            accepting=accepting(self.topology),
+        )
         if "://" in self.checkpoint_folder:
             raise InputError(
                 f"checkpoint_folder {self.checkpoint_folder!r}: must be the path of a folder, not a URI"

@@ -5,13 +5,14 @@ See `entering`. Knows nothing of connections.
 
 from typing import Protocol
 
-from .client import Client, Pending, Terms
+from .client import Pending, Terms
 from .compression import decode
 from .compression.dense import Dense
 from .entering import Question
 from .errors import GeoError, ProtocolError
 from .messages import Answer, Message, Missing, Payload, Push
 from .presence import Presence
+from .relaying import Uplink
 from .units import RoundId, Unit
 
 
@@ -24,8 +25,8 @@ class Host(Protocol):
     def bring_nothing(self, peer: str, round_id: RoundId, wait_s: float) -> None:
         """Takes part in a round for a child, without values."""
 
-    def above(self, round_id: RoundId) -> Client | None:
-        """Returns the client of the node to ask next; None where there is none."""
+    def above(self, round_id: RoundId) -> Uplink | None:
+        """Returns the way to the node to ask next; None where there is none."""
 
     def failed(self, error: GeoError) -> None:
         """Gives all up."""

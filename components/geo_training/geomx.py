@@ -17,8 +17,8 @@ from .scheduling.dgt import MOST_BLOCK_BYTES
 USE_HFA, K1, K2 = "MXNET_KVSTORE_USE_HFA", "MXNET_KVSTORE_HFA_K1", "MXNET_KVSTORE_HFA_K2"
 LOWER_BOUND = "MXNET_KVSTORE_SIZE_LOWER_BOUND"
 P3, GLOBAL_SERVERS = "ENABLE_P3", "DMLC_NUM_GLOBAL_SERVER"
+INTER_TS, GREED = "ENABLE_INTER_TS", "MAX_GREED_RATE_TS"
 NOT_BUILT: Mapping[str, str] = {
-    "ENABLE_INTER_TS": "TSEngine between sites",
     "ENABLE_INTRA_TS": "TSEngine inside a site",
 }
 """Switches of techniques that are not here, and what they are."""
@@ -32,16 +32,10 @@ _OF_DGT: Mapping[str, tuple[str, str]] = {
 }
 """Option of `dgt` and GeoMX's own value, by variable."""
 VARIABLES = (
-    USE_HFA,
-    K1,
-    K2,
-    LOWER_BOUND,
-    P3,
-    GLOBAL_SERVERS,
-    DGT,
-    *_OF_DGT,
-    BLOCK_SIZE,
-    ADAPTIVE,
+    *(USE_HFA, K1, K2, LOWER_BOUND),
+    *(P3, GLOBAL_SERVERS),
+    *(DGT, *_OF_DGT, BLOCK_SIZE, ADAPTIVE),
+    *(INTER_TS, GREED),
     *NOT_BUILT,
 )
 """All that `choices` takes."""
@@ -55,6 +49,8 @@ _STORES: Mapping[str, str] = {
 _TYPES: Mapping[str, str] = {"bsc": "bi_sparse(ratio={threshold})", "2bit": "two_bit(threshold={threshold})"}
 _THRESHOLD = 0.5
 """GeoMX's own, where none is given."""
+_GREED = "0.9"
+"""GeoMX's own, where none is set."""
 _SWITCHES: Mapping[str, bool] = {"": False, "0": False, "false": False, "1": True, "true": True}
 
 
@@ -145,6 +141,8 @@ def _transmission(variables: Mapping[str, str]) -> str:
         if switch != "1":
             raise InputError(f"{DGT} is {switch!r}, allowed: 0, or 1 (datagrams)")
         terms.append(_dgt(variables))
+    if _is_on(INTER_TS, variables):
+        terms.append(_tsengine(variables))
     text = " + ".join(terms)
     transmission(text)
     return text
@@ -156,6 +154,17 @@ def _dgt(variables: Mapping[str, str]) -> str:
     options["block_bytes"] = str(min(block_bytes, MOST_BLOCK_BYTES))
     options["adaptive"] = str(_is_on(ADAPTIVE, variables)).lower()
     return f"dgt({', '.join(f'{option}={value}' for option, value in options.items())})"
+
+
+def _tsengine(variables: Mapping[str, str]) -> str:
+    text = variables.get(GREED) or _GREED
+    try:
+        explore = 1 - float(text)
+    except ValueError as error:
+        raise InputError(f"{GREED} is {text!r}, allowed: a number") from error
+    if not 0 < explore <= 1:
+        raise InputError(f"{GREED} is {text}, allowed: a number at least 0 and below 1")
+    return f"tsengine(explore={explore:g})"
 
 
 def _technique(compression_params: Mapping[str, Any]) -> str:

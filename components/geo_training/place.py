@@ -5,7 +5,9 @@ For scripts that run a loop of their own, of torch or MXNet. Knows nothing of ei
 
 import atexit
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from .server import dial
 from .synchronization import WorkerPolicy, synchronization
 from .synchronization.base import POSITION
 from .topology import ROOT
+from .transport.base import Traffic
 from .tree_job import TreeJob
 
 TREE, WORKER = "GEOKFP_TREE", "GEOKFP_WORKER"
@@ -44,14 +47,14 @@ class Place:
         compression: str = "none",
         rounds_before: int = 0,
         watched: Watch | None = None,
-        far_roots: tuple[str, ...] = (ROOT,),
+        between_sites: Callable[[Mapping[str, Traffic]], Traffic] = itemgetter(ROOT),
     ) -> None:
         self.plane = plane
         self.policy = policy
         self.compression = compression
         self.rounds_before = rounds_before
         self._watched = watched
-        self._far_roots = far_roots
+        self._between_sites = between_sites
         self._begun = self._failed = self._ended = False
         atexit.register(self.finish)
         self._note_failures()
@@ -81,7 +84,7 @@ class Place:
             rounds = int(plane.first(POSITION, Layout.of([("rounds", 1)]), np.zeros(1))[0])
         rounds += plane.first_round or 0
         watched = watch_worker(job, name, client)
-        return cls(plane, policy, job.compression, rounds, watched, job.far_roots(site))
+        return cls(plane, policy, job.compression, rounds, watched, partial(job.of_roots, site))
 
     def begin(self, begin: Callable[[], Any]) -> None:
         """Notes that the policy is begun by `begin`, so that `finish` ends it."""
@@ -89,9 +92,9 @@ class Place:
         self._begun = True
 
     def wan_bytes(self) -> int:
-        """Returns the bytes on this site's links to roots elsewhere so far, both ways, as its node counts."""
-        traffic = self.plane.client.peer_traffic()
-        return sum(traffic[root].sent_bytes + traffic[root].received_bytes for root in self._far_roots)
+        """Returns the bytes between this site and others so far, both ways; see `TreeJob.of_roots`."""
+        traffic = self._between_sites(self.plane.client.peer_traffic())
+        return traffic.sent_bytes + traffic.received_bytes
 
     def finish(self) -> None:
         """Ends together with the other workers, which all have the same weights then; may be called twice."""

@@ -58,7 +58,8 @@ class Measured:
 
     Attributes:
         number: of the rounds that they were of.
-        links: to whom, bytes, and seconds; no bytes over a link that could not be used.
+        links: to whom, bytes, and seconds; no bytes over a link that could not be used. None at all asks for
+            the newest plan again, which may have been lost with a connection.
     """
 
     number: int

@@ -258,8 +258,7 @@ class Rounds:
             current.senders.add(contribution.sender)
             return Repeated(None)
         apart = [c for c in current.contributions if not c.covers <= contribution.covers]
-        if any(c.covers & contribution.covers for c in apart):
-            raise _partly_counted(round_id, contribution)
+        _counted(round_id, contribution, frozenset().union(*(c.covers for c in apart)))
         current.contributions = [*apart, contribution]
         current.senders.add(contribution.sender)
         current.until = max(current.until, now + contribution.wait_s)
@@ -395,9 +394,5 @@ def _counted(round_id: RoundId, contribution: Contribution, covered: frozenset[s
     if contribution.covers <= covered:
         return True
     if contribution.covers & covered:
-        raise _partly_counted(round_id, contribution)
+        raise ProtocolError(f"{round_id}: {contribution.sender} brings workers that are partly counted")
     return False
-
-
-def _partly_counted(round_id: RoundId, contribution: Contribution) -> ProtocolError:
-    return ProtocolError(f"{round_id}: {contribution.sender} brings workers that are partly counted")

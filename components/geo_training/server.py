@@ -16,6 +16,7 @@ from .carrier import Carrier
 from .client import Client, ClientSettings
 from .compression import Compressor, compression
 from .entering import Entry
+from .heartbeats import Silence
 from .in_blocks import carrier, differential, open_dock
 from .journal import Journal
 from .memory import Memory
@@ -23,11 +24,15 @@ from .metrics import UNOBSERVED, Observer
 from .metrics.watch import recorder_of, watching
 from .node_checkpoints import Keeper, node_keeper
 from .presence import FaultRules
+from .relaying import Uplink
+from .relaying.assembly import Reach, root_relaying, site_relay
 from .scheduling import transmission
 from .security import check_certificates, transport
 from .shards import ShardRouter
 from .synchronization import NodePolicy, synchronization
 from .synchronization.node import Root
+from .topology import ROOT
+from .transport.base import Connection
 from .tree_job import TreeJob
 
 ATTEMPT_S = 10.0
@@ -55,6 +60,10 @@ def main(arguments: list[str]) -> None:
     parts = {"policy": policy, "down": down, "up": up, **blocks}
     keeper = node_keeper(job, name, parts)
     memory, recorder = _memory(job, policy, keeper), recorder_of(job)
+    up_links: dict[str, Uplink] = {}
+    for root in roots if name not in roots else ():
+        client = dial(job, name, root, carrier(job, root, up, cuts[root]), recorder)
+        up_links[root] = _uplink(job, name, client)
     aggregator = Aggregator(
         AggregatorSettings(
             name=name,
@@ -67,11 +76,11 @@ def main(arguments: list[str]) -> None:
         ShardRouter(job.topology, roots),
         policy,
         down,
-        {}
-        if name in roots
-        else {root: dial(job, name, root, carrier(job, root, up, cuts[root]), recorder) for root in roots},
+        up_links,
     )
     open_dock(job, name, aggregator.dock)
+    if name == ROOT and (relays := job.relays) is not None:
+        aggregator.relaying = root_relaying(job.run_id, job.topology, relays, aggregator.send)
     if keeper is not None and job.resume:
         aggregator.load_state(keeper.restore(job.resume))
         progress(f"goes on from checkpoint {job.resume}")
@@ -90,6 +99,26 @@ def _fault_rules(job: TreeJob) -> FaultRules:
         leaves_out=chosen.quorum is not None,
         entry=Entry(changes="" if refused else chosen.changes, refused=refused),
     )
+
+
+def _uplink(job: TreeJob, name: str, client: Client) -> Uplink:
+    """Returns a site's way to a root, by other sites where these relay: then there is one root."""
+    if job.relays is None:
+        return client
+
+    def to_site(site: str) -> Connection:
+        address = job.topology.site(site).accepts
+        assert address is not None
+        return transport(job.certificates, job.topology, name, address, site).connect(
+            address, min(ATTEMPT_S, job.silence_s)
+        )
+
+    accepts, listener = job.topology.site(name).accepts, None
+    if accepts is not None:
+        listener = transport(job.certificates, job.topology, name, accepts).listen(accepts)
+    silence = Silence(job.silence_s)
+    reach = Reach(dial=to_site, listener=listener, observer=client.observer, silence=silence)
+    return site_relay(name, job.run_id, job.topology, client, reach)
 
 
 def _parts(job: TreeJob, name: str) -> tuple[NodePolicy, Compressor, Compressor]:

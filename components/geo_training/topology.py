@@ -114,6 +114,11 @@ def check(options: Mapping[str, Any]) -> tuple[Address, ...]:
     return _checked_addresses(given)
 
 
+def accepting(options: Mapping[str, Any]) -> bool:
+    """Tells whether a `topology` parameter that `check` passed has a site that accepts other sites."""
+    return any("accepts" in site for site in options.get("sites", {}).values())
+
+
 def read(options: Mapping[str, Any], workers: Mapping[str, int], free_ports: Sequence[int]) -> Topology:
     """Makes the topology of a run from the `topology` parameter; empty means all on this machine.
 

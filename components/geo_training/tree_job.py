@@ -14,7 +14,9 @@ from .._files import ArtifactError, InputError, new_file
 from .._files.checkpoints import digest
 from .compression import compression
 from .metrics.ports import check_port
+from .relaying.allowed import check_relaying
 from .scheduling import Slices, transmission
+from .scheduling.relay import TsEngine
 from .security import check_security
 from .shards import Shard, shards_of
 from .synchronization import synchronization
@@ -97,6 +99,7 @@ class TreeJob:
         sent = transmission(self.transmission)
         if "dgt" in sent.rules and self.certificates:
             check_secret()
+        check_relaying(sent, chosen, accepting=bool(self.topology.accepting))
         roots = shards_of(self.topology, sent.multigps)
         addresses = {*self.topology.addresses, *(root.address for root in roots)}
         check_security(self.certificates, self.plain_text, sorted(addresses, key=str))
@@ -113,6 +116,10 @@ class TreeJob:
             )
         if self.checkpoint_every and len(self.roots) > 1:
             raise InputError(f"{every} with multigps: 0, as one root alone cannot go on without the others")
+        if self.checkpoint_every and self.relays is not None:
+            raise InputError(
+                f"{every} with tsengine: 0, as the sites have plans that a new root does not know"
+            )
 
         check_port(self.metrics_port, len(self.members))
 
@@ -154,6 +161,12 @@ class TreeJob:
         return transmission(self.transmission).overlaps
 
     @property
+    def relays(self) -> TsEngine | None:
+        """How sites relay for each other; None where they do not."""
+        relays: TsEngine | None = transmission(self.transmission).rules.get("tsengine")
+        return relays
+
+    @property
     def digest(self) -> str:
         """What tells trees apart that must not go on from each other's checkpoints."""
         chosen = ("workers", "synchronization", "compression", "transmission")
@@ -161,10 +174,16 @@ class TreeJob:
         return digest(options, None, {})
 
     def of_roots(self, site: str, traffic: Mapping[str, Traffic]) -> Traffic:
-        """Returns the bytes between a site and roots elsewhere, of those on all links of its node."""
+        """Returns the bytes between a site and roots elsewhere, of those on all links of its node.
+
+        With them those that it sent to other sites; what came from these, they count.
+        """
         total = Traffic()
         for root in self.far_roots(site):
             total.add(traffic[root])
+        for other in self.topology.sites:
+            if other.name in traffic:
+                total.add(Traffic(sent_bytes=traffic[other.name].sent_bytes))
         return total
 
     def member(self, name: str) -> str:

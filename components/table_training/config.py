@@ -7,10 +7,11 @@ from typing import Any
 from .._files import InputError
 from ..geo_training.compression import compression
 from ..geo_training.metrics.ports import check_port
+from ..geo_training.relaying.allowed import check_relaying
 from ..geo_training.scheduling import transmission
 from ..geo_training.security import check_security
 from ..geo_training.synchronization import synchronization
-from ..geo_training.topology import check
+from ..geo_training.topology import accepting, check
 from ..ingest.config import MAX_SEED
 from .hyperparameters import HYPERPARAMETERS, check_hyperparameters
 
@@ -91,9 +92,13 @@ class GeoTableConfig:
         _check("launcher", self.launcher, self.launcher in LAUNCHERS, " or ".join(LAUNCHERS))
         synchronization(self.synchronization)
         compression(self.compression)
-        transmission(self.transmission)
         check_security(self.certificates, self.plain_text, check(self.topology))
         check_port(self.metrics_port)
+        check_relaying(
+            transmission(self.transmission),
+            synchronization(self.synchronization),
+            accepting=accepting(self.topology),
+        )
 
     @property
     def keeps_checkpoints(self) -> bool:

@@ -15,6 +15,8 @@ from geokfp.components.geo_training.compression import compression as named
 from geokfp.components.geo_training.errors import GeoError
 from geokfp.components.geo_training.metrics import UNOBSERVED, Observer
 from geokfp.components.geo_training.node_checkpoints import Keeper, Shelf
+from geokfp.components.geo_training.relaying.assembly import Reach, root_relaying, site_relay
+from geokfp.components.geo_training.relaying.site import SiteRelay
 from geokfp.components.geo_training.scheduling import transmission as sent
 from geokfp.components.geo_training.scheduling.differential import Differential
 from geokfp.components.geo_training.shards import ShardRouter, shards_of
@@ -38,11 +40,13 @@ class Tree:
         synchronization: str = "fsa",
         compression: str = "none",
         transmission: str = "fifo",
+        stalled_s: float = 10.0,
         checkpoints: Path | None = None,
         resume: int = 0,
         observer: Observer = UNOBSERVED,
     ):
         self.synchronization = chosen(synchronization)
+        self.relays = sent(transmission).rules.get("tsengine")
         self.topology = topology
         self.roots = shards_of(topology, sent(transmission).multigps)
         self.transport = transport
@@ -51,11 +55,13 @@ class Tree:
         self.dgt = sent(transmission).rules.get("dgt")
         self.cuts: dict[str, Differential] = {}
         self.retry_s = retry_s
+        self.stalled_s = stalled_s
         self.round_timeout_s = round_timeout_s
         self.checkpoints = checkpoints
         self.resume = resume
         self.observer = observer
         self.errors: dict[str, GeoError] = {}
+        self.aggregators: dict[str, Aggregator] = {}
         self._threads = []
         for name in (*self._root_names, *(site.name for site in topology.sites)):
             thread = threading.Thread(target=self._serve, args=(name, *self._aggregator(name)))
@@ -124,16 +130,31 @@ class Tree:
             ShardRouter(self.topology, self._root_names),
             policy,
             down,
-            {root: self.client(name, root, up, carriers[root]) for root in uplinks},
+            {root: self._uplink(name, self.client(name, root, up, carriers[root])) for root in uplinks},
         )
+        self.aggregators[name] = aggregator
         if self.dgt is not None and is_root:
             aggregator.dock.open(self._address(name), secret=False)
+        if is_root and self.relays is not None:
+            self.relaying = root_relaying(RUN, self.topology, self.relays, aggregator.send)
+            aggregator.relaying = self.relaying
         if self.checkpoints is None:
             return aggregator, None
         keeper = Keeper(Shelf(self.checkpoints, name), {"policy": policy, "down": down, "up": up})
         if self.resume:
             aggregator.load_state(keeper.restore(self.resume))
         return aggregator, keeper
+
+    def _uplink(self, name: str, client: Client) -> Client | SiteRelay:
+        if self.relays is None:
+            return client
+        accepts = self.topology.site(name).accepts
+        reach = Reach(
+            dial=lambda site: self.transport.connect(self.topology.site(site).accepts, 5.0),
+            listener=None if accepts is None else self.transport.listen(accepts),
+            stalled_s=self.stalled_s,
+        )
+        return site_relay(name, RUN, self.topology, client, reach)
 
     def _serve(self, name: str, aggregator: Aggregator, keeper: Keeper | None) -> None:
         try:
@@ -145,9 +166,13 @@ class Tree:
 def topology(
     num_sites: int, num_workers: int, ports: list[int] | None = None, accepting: int = 0
 ) -> Topology:
-    """Returns a tree on this machine, whose first `accepting` sites accept connections on in-memory ports."""
+    """Returns a tree on this machine, whose first `accepting` sites accept connections.
+
+    They do so at the ports after those of root and sites, where there are such, else at in-memory ones.
+    """
     ports = ports or list(range(1, num_sites + 2))
-    accepts = [Address("127.0.0.1", 101 + i) if i < accepting else None for i in range(num_sites)]
+    behind = ports[num_sites + 1 :] or [101 + i for i in range(num_sites)]
+    accepts = [Address("127.0.0.1", behind[i]) if i < accepting else None for i in range(num_sites)]
     sites = tuple(
         Site(f"site-{i}", num_workers, Address("127.0.0.1", ports[i + 1]), accepts[i])
         for i in range(num_sites)

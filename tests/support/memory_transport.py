@@ -90,6 +90,7 @@ class MemoryListener:
     def __init__(self, address: Address) -> None:
         self.address = address
         self.backlog: queue.Queue = queue.Queue()
+        self.closed = False
 
     def accept(self, timeout_s: float) -> MemoryConnection | None:
         try:
@@ -98,6 +99,11 @@ class MemoryListener:
             return None
 
     def close(self) -> None:
+        self.closed = True
+        while not self.backlog.empty():
+            connection = self.backlog.get()
+            if connection is not None:
+                connection.close()
         self.backlog.put(None)
 
 
@@ -107,8 +113,8 @@ class MemoryTransport:
         self._listeners: dict[Address, MemoryListener] = {}
 
     def connect(self, address: Address, timeout_s: float) -> MemoryConnection:
-        if address not in self._listeners:
-            raise LinkClosedError(f"memory: nobody listens at {address}")
+        if address not in self._listeners or self._listeners[address].closed:
+            raise self.refused(address)
         ours = MemoryConnection(BEFORE_JOIN, queue.Queue(), self.faults)
         theirs = MemoryConnection(BEFORE_JOIN, queue.Queue(), self.faults)
         ours.other, theirs.other = theirs, ours
@@ -118,6 +124,9 @@ class MemoryTransport:
     def forget(self, address: Address) -> None:
         """Lets nobody listen at an address any more."""
         self._listeners.pop(address).close()
+
+    def refused(self, address: Address) -> LinkClosedError:
+        return LinkClosedError(f"memory: nobody listens at {address}")
 
     def listen(self, address: Address) -> MemoryListener:
         self._listeners[address] = MemoryListener(address)

@@ -87,7 +87,7 @@ def train(
         pause: called with a worker's name and step before each step.
         after: called in the same way after it.
         compression: between the sites.
-        transmission: of all messages; only how many roots it asks for is made use of.
+        transmission: of all messages.
         without: (worker, step) of the steps that are taken without samples.
         measuring: whether each step of a worker measures its number, as the first weights came with.
         transport: of all messages; one in memory if nothing else is said.

@@ -12,13 +12,14 @@ from ..spec import parse_with_rules
 from .dgt import Dgt
 from .p3 import P3, Fifo
 from .placement import MultiGps
+from .relay import TsEngine
 from .slices import InOrder, Slices
 
 __all__ = ["P3", "RULES", "TECHNIQUES", "InOrder", "Slices", "Transmission", "transmission"]
 
 AnyTechnique: TypeAlias = Fifo | P3
 TECHNIQUES: Mapping[str, type[AnyTechnique]] = {"fifo": Fifo, "p3": P3}
-RULES: Mapping[str, type[Any]] = {"dgt": Dgt, "multigps": MultiGps}
+RULES: Mapping[str, type[Any]] = {"dgt": Dgt, "multigps": MultiGps, "tsengine": TsEngine}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,6 +47,8 @@ class Transmission:
         """Why a worker cannot come anew when the others have begun; empty where it can."""
         if self.multigps is not None:
             return "several roots hold the weights, with multigps; it may with one"
+        if "tsengine" in self.rules:
+            return "plans that have been made are not told again, with tsengine; it may without"
         if isinstance(self.technique, P3) and not self.technique.rate_mbit:
             return "all agreed on slices at the start; it may with p3(rate_mbit=...)"
         return ""

@@ -9,6 +9,8 @@ from geokfp.components._files import InputError
 from geokfp.components._launch import variables
 from geokfp.components.geo_training.geomx import (
     GLOBAL_SERVERS,
+    GREED,
+    INTER_TS,
     K1,
     K2,
     LOWER_BOUND,
@@ -75,6 +77,20 @@ def test_dgt_is_made_of_its_variables():
     )
 
 
+@pytest.mark.parametrize(
+    ("given", "transmission"),
+    [
+        ({INTER_TS: "1"}, "fifo + tsengine(explore=0.1)"),
+        ({INTER_TS: "1", GREED: "0.75"}, "fifo + tsengine(explore=0.25)"),
+        ({INTER_TS: "0", GREED: "0.75"}, "fifo"),
+    ],
+)
+def test_sites_relay_as_tsengine_between_data_centres_has_it(given, transmission):
+    made = choices(given)
+    assert made["transmission"] == transmission
+    TreeJob(run_id="run", workers={"site-0": 1}, topology=topology(1, 1, accepting=1), **made)
+
+
 def test_they_are_read_from_the_environment(monkeypatch):
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
@@ -103,6 +119,9 @@ def test_they_are_read_from_the_environment(monkeypatch):
         ({"ENABLE_DGT": "1", "DMLC_K": "2"}, "dist_sync", None, "transmission 'fifo + dgt(fraction=2"),
         ({"ENABLE_DGT": "1", "ADAPTIVE_K_FLAG": "x"}, "dist_sync", None, "ADAPTIVE_K_FLAG is 'x', allowed: "),
         ({"ENABLE_DGT": "1", "DGT_BLOCK_SIZE": "0"}, "dist_sync", None, "DGT_BLOCK_SIZE is 0, allowed: "),
+        ({INTER_TS: "2"}, "dist_sync", None, "ENABLE_INTER_TS is '2', allowed: 0, 1, false"),
+        ({INTER_TS: "1", GREED: "1"}, "dist_sync", None, "MAX_GREED_RATE_TS is 1, allowed: a number at "),
+        ({INTER_TS: "1", GREED: "much"}, "dist_sync", None, "MAX_GREED_RATE_TS is 'much', allowed: a "),
         *(({name: "2"}, "dist_sync", None, f"{name} is '2': {what} is not built, allowed: 0")
           for name, what in NOT_BUILT.items()),
     ],

@@ -77,7 +77,6 @@ def _job(stack: _Stack, setting: Setting) -> TreeJob:
         compression=stack.compression,
         transmission=stack.transmission,
         plain_text=True,
-        transmission=stack.transmission,
     )
 
 
