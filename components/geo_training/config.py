@@ -6,6 +6,7 @@ from typing import Any
 
 from .._files import InputError
 from ..training.config import LearningConfig, TrainingConfig
+from .choices import check_choices
 from .compression import compression
 from .metrics.ports import check_port
 from .relaying.allowed import check_relaying
@@ -59,12 +60,13 @@ class GeoTrainingConfig(LearningConfig):
     def __post_init__(self) -> None:
         """Checks the values."""
         LearningConfig.__post_init__(self)
-        if synchronization(self.synchronization).unequal_steps:
+        chosen = synchronization(self.synchronization)
+        if chosen.unequal_steps:
             raise InputError(
                 f"synchronization {self.synchronization!r}: sites would take unequal numbers of steps, "
-                "but the epochs of a GNN are equal ones, allowed: fsa, mixed, hfa, nbsync"
+                "but the epochs of a GNN are equal ones, allowed: fsa, mixed, hfa, nbsync, auto"
             )
-        compression(self.compression)
+        check_choices(chosen, compression(self.compression), transmission(self.transmission))
         check_security(self.certificates, self.plain_text, check(self.topology))
         check_port(self.metrics_port)
         check_relaying(

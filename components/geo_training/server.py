@@ -15,6 +15,7 @@ from .aggregator import Aggregator, AggregatorSettings
 from .carrier import Carrier
 from .client import Client, ClientSettings
 from .compression import Compressor, compression
+from .compression.needed import bytes_a_value
 from .entering import Entry
 from .heartbeats import Silence
 from .in_blocks import carrier, differential, open_dock
@@ -126,8 +127,10 @@ def _parts(job: TreeJob, name: str) -> tuple[NodePolicy, Compressor, Compressor]
     chosen = synchronization(job.synchronization)
     between_sites, in_site = compression(job.compression), compression("none")
     if job.root(name) is not None:
-        return chosen.root(follows=job.checkpoint_every > 0), between_sites.down(), in_site.up()
-    return chosen.node(), in_site.down(), between_sites.up()
+        needed = None if between_sites.is_planned else bytes_a_value(between_sites)
+        root = chosen.root(follows=job.checkpoint_every > 0, bytes_a_value=needed)
+        return root, between_sites.listening(between_sites.down()), in_site.up()
+    return chosen.node(), between_sites.listening(in_site.down()), between_sites.up()
 
 
 def _memory(job: TreeJob, policy: NodePolicy, keeper: Keeper | None) -> Memory | None:

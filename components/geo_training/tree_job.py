@@ -12,6 +12,7 @@ from typing import Any
 
 from .._files import ArtifactError, InputError, new_file
 from .._files.checkpoints import digest
+from .choices import check_choices
 from .compression import compression
 from .metrics.ports import check_port
 from .relaying.allowed import check_relaying
@@ -95,8 +96,8 @@ class TreeJob:
         """Checks the values."""
         chosen = synchronization(self.synchronization)
         chosen.check_workers(len(self.topology.workers))
-        compression(self.compression)
         sent = transmission(self.transmission)
+        check_choices(chosen, compression(self.compression), sent)
         if "dgt" in sent.rules and self.certificates:
             check_secret()
         check_relaying(sent, chosen, accepting=bool(self.topology.accepting))

@@ -21,6 +21,9 @@ _OF_SHARD = "/"
 GRADIENT = "gradient"
 """Role of a gradient; a compression may lose some of it."""
 
+PLAN = "plan"
+"""Role of what workers have measured; the answer says how all go on."""
+
 DELTA = "delta"
 """Role of a change of weights; a compression may lose some of it."""
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .._files import InputError
+from ..geo_training.choices import check_choices
 from ..geo_training.compression import compression
 from ..geo_training.metrics.ports import check_port
 from ..geo_training.relaying.allowed import check_relaying
@@ -90,8 +91,11 @@ class GeoTableConfig:
         _check("checkpoint_folder", self.checkpoint_folder, is_path, "the path of a folder, not a URI")
         _check("seed", self.seed, 0 <= self.seed <= MAX_SEED, f"0 to {MAX_SEED}")
         _check("launcher", self.launcher, self.launcher in LAUNCHERS, " or ".join(LAUNCHERS))
-        synchronization(self.synchronization)
-        compression(self.compression)
+        check_choices(
+            synchronization(self.synchronization),
+            compression(self.compression),
+            transmission(self.transmission),
+        )
         check_security(self.certificates, self.plain_text, check(self.topology))
         check_port(self.metrics_port)
         check_relaying(

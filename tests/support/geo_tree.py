@@ -50,7 +50,7 @@ class Tree:
         self.topology = topology
         self.roots = shards_of(topology, sent(transmission).multigps)
         self.transport = transport
-        self.between_sites = named(compression)
+        self.compression = compression
         self.in_site = named("none")
         self.dgt = sent(transmission).rules.get("dgt")
         self.cuts: dict[str, Differential] = {}
@@ -109,14 +109,15 @@ class Tree:
         if self.dgt is None:
             return None
         link = name if root == ROOT else f"{name} to {root}"
-        self.cuts[link] = Differential(self.dgt, self.between_sites.up_blocks())
+        self.cuts[link] = Differential(self.dgt, named(self.compression).up_blocks())
         return InBlocks(up, self.cuts[link], self._address(root), root, secret=False)
 
     def _aggregator(self, name: str) -> tuple[Aggregator, Keeper | None]:
         is_root = name in self._root_names
         policy = self.synchronization.root() if is_root else self.synchronization.node()
-        down = (self.between_sites if is_root else self.in_site).down()
-        up = self.between_sites.up()
+        between_sites = named(self.compression)
+        down = between_sites.listening((between_sites if is_root else self.in_site).down())
+        up = between_sites.up()
         uplinks = () if is_root else self._root_names
         carriers = {root: self._carrier(name, root, up) for root in uplinks}
         aggregator = Aggregator(

@@ -12,9 +12,10 @@ from ..units import DELTA, Unit
 from .base import Compressor, Technique
 from .blockwise import Blockwise
 from .decoding import decode
+from .level import Listening
 from .per_unit import PerUnit
 from .spec import Spec, parse
-from .techniques import TECHNIQUES
+from .techniques import TECHNIQUES, Auto
 from .zstd import Zstandard
 
 __all__ = ["TECHNIQUES", "Compression", "Compressor", "compression", "decode"]
@@ -35,6 +36,20 @@ class Compression:
     def least_values(self) -> int:
         """Values from which a unit is encoded by the technique, not by its rule for small ones."""
         return (self.spec.by_size or self.spec.technique.size_rule()).bound
+
+    @property
+    def is_planned(self) -> bool:
+        """Whether bits and ratio follow the plans of the root's controller."""
+        return isinstance(self.spec.technique, Auto)
+
+    def listening(self, compressor: Compressor) -> Compressor:
+        """Returns what encodes as `compressor` does, and follows plans whose answers it encodes.
+
+        Args:
+            compressor: what the node that uses this compression sends down by.
+        """
+        technique = self.spec.technique
+        return Listening(compressor, technique.level) if isinstance(technique, Auto) else compressor
 
     def up(self) -> Compressor:
         """Returns what encodes towards the root, on one link; any thread may call it."""

@@ -6,6 +6,7 @@ towards the workers the mean.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Annotated, ClassVar, Self, TypeAlias
 
 from ..spec import Interval, OneOf, check
@@ -16,6 +17,7 @@ from .demo import LARGEST_BLOCK, Cosine
 from .dense import Dense
 from .error_feedback import ErrorFeedback
 from .fp16 import Half
+from .level import ByLevel, Level
 from .quantized import BITS, LARGEST_CHUNK, Quantized
 from .top_k import ChunkedTopK
 from .two_bit import TwoBit
@@ -232,6 +234,26 @@ class Demo(_WithSizeRule):
         return _down(self.down, self.towards_root)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Auto(_WithSizeRule):
+    """Bits and ratio as the root's controller plans, from what workers measure; both ways alike."""
+
+    slice_bytes: ClassVar[int] = 2 * OVERLAPPING_BYTES
+
+    @cached_property
+    def level(self) -> Level:
+        """What all units encoded by this choice share."""
+        return Level()
+
+    def towards_root(self) -> Compressor:
+        """See `Technique`."""
+        return ErrorFeedback(ByLevel(self.level))
+
+    def towards_workers(self) -> Compressor:
+        """See `Technique`."""
+        return self.towards_root()
+
+
 AnyTechnique: TypeAlias = (
     NoCompression
     | HalfPrecision
@@ -241,6 +263,7 @@ AnyTechnique: TypeAlias = (
     | MixedPrecision
     | TwoBitOptions
     | Demo
+    | Auto
 )
 TECHNIQUES: Mapping[str, type[AnyTechnique]] = {
     "none": NoCompression,
@@ -251,6 +274,7 @@ TECHNIQUES: Mapping[str, type[AnyTechnique]] = {
     "mpq": MixedPrecision,
     "two_bit": TwoBitOptions,
     "demo": Demo,
+    "auto": Auto,
 }
 
 

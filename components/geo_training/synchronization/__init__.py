@@ -12,8 +12,11 @@ from typing import Annotated, Any, TypeAlias
 from ..._files import InputError
 from ..optimizers import OptimizerSpec
 from ..optimizers.nesterov import Outer
+from ..scheduling.controller import Controller
+from ..scheduling.ladder import adaptive_ladder, steps_ladder
 from ..spec import Interval, check, parse_with_rules
 from ..units import DELTA, GRADIENT
+from .auto import Auto
 from .base import NodePolicy, Replica, Update, WorkerPolicy
 from .esync import ESync
 from .fsa import Fsa, FullAtWorker
@@ -50,7 +53,7 @@ class Streamed:
         check(self)
 
 
-LocalTechnique: TypeAlias = Hfa | ESync | NbSync
+LocalTechnique: TypeAlias = Hfa | ESync | NbSync | Auto
 AnyTechnique: TypeAlias = Fsa | Mixed | LocalTechnique
 TECHNIQUES: Mapping[str, type[AnyTechnique]] = {
     "fsa": Fsa,
@@ -58,8 +61,9 @@ TECHNIQUES: Mapping[str, type[AnyTechnique]] = {
     "hfa": Hfa,
     "esync": ESync,
     "nbsync": NbSync,
+    "auto": Auto,
 }
-_LOCAL = "hfa, esync, nbsync"
+_LOCAL = "hfa, esync, nbsync, auto"
 _WITH_QUORUM = "fsa, mixed, hfa, nbsync"
 _ENTERED = "fsa(optimizer=...), mixed, hfa, nbsync"
 RULES: Mapping[str, type[Any]] = {"outer": Outer, "streamed": Streamed, "quorum": QuorumOptions}
@@ -89,7 +93,7 @@ class Synchronization:
                 raise InputError(
                     f"rule {rule} is for changes of weights, not for gradients, allowed with: {_LOCAL}"
                 )
-        if isinstance(self.technique, ESync) and self.quorum is not None:
+        if isinstance(self.technique, ESync | Auto) and self.quorum is not None:
             raise InputError(f"rule quorum leaves out times that a plan needs, allowed with: {_WITH_QUORUM}")
         if self.outer is not None and self.outer.weight_decay:
             raise InputError(
@@ -100,6 +104,11 @@ class Synchronization:
     def optimizer(self) -> OptimizerSpec | None:
         """The root's, which moves weights by gradients; None where each worker's own acts."""
         return self.technique.optimizer if isinstance(self.technique, Fsa | Mixed) else None
+
+    @property
+    def is_planned(self) -> bool:
+        """Whether the root plans rounds from what workers measure."""
+        return isinstance(self.technique, Auto)
 
     @property
     def unequal_steps(self) -> bool:
@@ -122,8 +131,9 @@ class Synchronization:
         return self.technique.local_steps(self.streamed.fragments if self.streamed else 1)
 
     def worker_of_one_site(self) -> WorkerPolicy:
-        """Returns a worker's end where its site trains alone: no optimizer of the root acts."""
-        return self.worker() if self.optimizer is None else FullAtWorker()
+        """Returns a worker's end where its site trains alone: the root neither plans nor acts."""
+        at_root = self.optimizer is not None or isinstance(self.technique, Auto)
+        return FullAtWorker() if at_root else self.worker()
 
     def check_workers(self, num_workers: int) -> None:
         """Holds the choice against the number of workers of the tree.
@@ -141,13 +151,20 @@ class Synchronization:
         """Returns the end of a site's aggregator."""
         return Node()
 
-    def root(self, *, follows: bool = False) -> Root:
+    def root(self, *, follows: bool = False, bytes_a_value: float | None = None) -> Root:
         """Returns the root's end.
 
         Args:
             follows: whether it follows the weights where its optimizer does not hold them.
+            bytes_a_value: what a value needs on a link between sites, where rounds are planned; None where
+                the plans are of the compression too.
         """
-        return Root(self.quorum, self.outer, self.optimizer, follows=follows)
+        controller = None
+        if isinstance(self.technique, Auto):
+            most = self.technique.max_steps
+            ladder = adaptive_ladder(most) if bytes_a_value is None else steps_ladder(most, bytes_a_value)
+            controller = Controller(ladder)
+        return Root(self.quorum, self.outer, self.optimizer, controller, follows=follows)
 
     @property
     def in_step(self) -> bool:
@@ -166,7 +183,7 @@ class Synchronization:
         """Why a worker cannot come anew when the others have begun; empty where it can."""
         if isinstance(self.technique, Fsa) and self.optimizer is None:
             return f"only the others have what optimizers at the workers keep; it may with {_ENTERED}"
-        if isinstance(self.technique, ESync):
+        if isinstance(self.technique, ESync | Auto):
             return f"plans are made by the times of all, from the start; it may with {_ENTERED}"
         if self.streamed is not None:
             return "the fragments of streamed are of different moments; it may without this rule"

@@ -25,7 +25,7 @@ class Ask:
         role: first word of their keys.
         layout: what is exchanged.
         scope: whom they join; None for the members' own.
-        reduction: how they are merged, `mean` or `sum`.
+        reduction: how they are merged, `mean`, `sum` or `max`.
     """
 
     role: str
@@ -56,6 +56,8 @@ def stay_until_all_are_done(
     def begin(ask: Ask) -> Flight:
         if ask.reduction == "sum":
             return plane.sum(ask.role, ask.layout, None, ask.scope)
+        if ask.reduction == "max":
+            return plane.max(ask.role, ask.layout, None, ask.scope)
         return plane.mean(ask.role, ask.layout, None, 0, ask.scope)
 
     flying = {ask: begin(ask) if flight is None else flight for ask, flight in asks.items()}

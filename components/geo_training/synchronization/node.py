@@ -10,11 +10,13 @@ from ..messages import Array
 from ..optimizers import OptimizerSpec, build
 from ..reductions import Reduction
 from ..rounds import All, Quorum, Rule
+from ..scheduling.controller import Controller
 from ..spec import Interval, check
 from ..state import State
-from ..units import DELTA, GRADIENT, OWN, WEIGHTS, RoundId, Unit, whole_scope
+from ..units import DELTA, GRADIENT, OWN, PLAN, WEIGHTS, RoundId, Unit, whole_scope
 from .base import PACE, POSITION, SERVED
 from .followed import Followed
+from .planning import Planner
 from .served import ALL, Served
 from .statistics import STATISTICS
 
@@ -63,6 +65,7 @@ class Root:
         quorum: who must be in a round that brings changes or gradients; None for all.
         outer: moves the anchor by mean changes; None by the mean itself.
         optimizer: moves the weights by mean gradients; None leaves that to the workers.
+        controller: plans rounds from what workers measured; None where nobody asks.
         follows: whether the weights that changes lead to are kept, for workers that start again.
 
     Attributes:
@@ -74,6 +77,7 @@ class Root:
         quorum: QuorumOptions | None = None,
         outer: OptimizerSpec | None = None,
         optimizer: OptimizerSpec | None = None,
+        controller: Controller | None = None,
         *,
         follows: bool = False,
     ) -> None:
@@ -83,6 +87,7 @@ class Root:
         self._outer = None if outer is None else build(outer)
         self._served = None if optimizer is None else Served(optimizer)
         self._followed = Followed() if follows and optimizer is None else None
+        self._planner = None if controller is None else Planner(controller)
         self._moving = threading.Lock()
 
     def rule(self, round_id: RoundId) -> Rule:
@@ -102,6 +107,8 @@ class Root:
             return np.asarray(self._pace, result.dtype)
         if role == DELTA:
             return self._moved(tensor, result)
+        if role == PLAN and self._planner is not None:
+            return self._planner.answer(result)
         holder = self._served or self._followed
         if role == WEIGHTS and holder is not None:
             return holder.begin(tensor, result)
@@ -123,6 +130,8 @@ class Root:
                 parts["followed"] = self._followed.state()
             if self._pace is not None:
                 parts["pace"] = State(facts={"pace": self._pace})
+        if self._planner is not None:
+            parts["controller"] = self._planner.controller.state()
         return State.of(parts)
 
     def load_state(self, state: State) -> None:
@@ -134,6 +143,8 @@ class Root:
             self._served.load_state(state.part("served"))
         if self._followed is not None:
             self._followed.load_state(state.part("followed"))
+        if self._planner is not None:
+            self._planner.controller.load_state(state.part("controller"))
 
     def begin_again(self, rounds: int) -> None:
         """Notes that all workers start again, from the loaded weights.

@@ -14,6 +14,7 @@ SHORT = {
     "hfa": "hfa(k1=2)",
     "esync": "esync(steps=2)",
     "nbsync": "nbsync(steps=2)",
+    "auto": "auto",
 }
 """Each technique so that some rounds fit into a few steps."""
 FULLER = {"top_k": "top_k(ratio=0.5)", "bi_sparse": "bi_sparse(ratio=0.5)", "demo": "demo(ratio=0.5)"}

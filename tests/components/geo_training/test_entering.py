@@ -143,6 +143,7 @@ def test_a_site_with_rounds_of_its_own_has_weights_of_its_own():
     [
         (synchronization("fsa").cannot_enter, "only the others have"),
         (synchronization("esync").cannot_enter, "plans are made"),
+        (synchronization("auto").cannot_enter, "plans are made"),
         (synchronization("hfa + streamed").cannot_enter, "the fragments of streamed"),
         (transmission("p3").cannot_enter, "all agreed on slices at the start"),
         (transmission("fifo + multigps(shards=2)").cannot_enter, "several roots hold the weights"),

@@ -97,6 +97,7 @@ EVERY = [
     "nbsync(steps=2)",
     "nbsync(steps=4, damping=0.5) + streamed(fragments=2) + outer",
     "esync(steps=2)",
+    "auto(max_steps=2)",
 ]
 
 
@@ -202,11 +203,12 @@ def test_what_comes_late_with_some_of_its_units_only_is_whole_with_zeros():
         ("hfa(k1=x)", "k1 is 'x', allowed: a whole number at least 1"),
         ("hfa + outr", "rule is 'outr', allowed: .*; nearest: outer"),
         ("hfa + outer + outer", "rule outer is given twice, allowed: once"),
-        ("fsa + outer", "rule outer is for changes of weights, .*allowed with: hfa, esync, nbsync"),
+        ("fsa + outer", "rule outer is for changes of weights, .*allowed with: hfa, esync, nbsync, auto"),
         ("fsa + streamed", "rule streamed is for changes of weights"),
         ("mixed + outer", "rule outer is for changes of weights"),
         ("mixed + streamed", "rule streamed is for changes of weights"),
         ("esync + quorum", "rule quorum leaves out times that a plan needs, allowed with: fsa, mixed, hfa"),
+        ("auto + quorum", "rule quorum leaves out times that a plan needs, allowed with: fsa, mixed, hfa"),
         ("mixed(optimizer=dcasgd(lambda=-1))", "optimizer: lambda is -1.0, allowed: a number at least 0"),
         ("hfa(", "the name of an option is expected at column 5"),
         ("hfa + outer(weight_decay=0.1)", "weight_decay of outer is 0.1, allowed: 0"),

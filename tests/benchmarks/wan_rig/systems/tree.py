@@ -137,6 +137,9 @@ OURS = {
         synchronization="hfa(k1=5)",
         compression=_TWO_BITS,
     ),
+    "auto": _system(
+        "as often and in as few bytes as the links allow", synchronization="auto", compression="auto"
+    ),
     "best_lan": _system("the same over links without limits", shaped=False, **_BEST),
 }
 """With gluon."""

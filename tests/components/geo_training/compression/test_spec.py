@@ -14,7 +14,7 @@ from geokfp.components.geo_training.compression.techniques import BiSparseOption
 from geokfp.components.geo_training.compression.zstd import ZstdOptions
 from geokfp.components.geo_training.config import GeoTrainingConfig
 
-NAMES = "bi_sparse, demo, fp16, mpq, none, quantized, top_k, two_bit"
+NAMES = "auto, bi_sparse, demo, fp16, mpq, none, quantized, top_k, two_bit"
 EXPECTED = "as in name(option=value, ...)"
 
 

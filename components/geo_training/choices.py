@@ -1,0 +1,35 @@
+"""Which choices go together."""
+
+from .._files import InputError
+from .compression import Compression
+from .scheduling import Transmission
+from .synchronization import Synchronization
+
+OTHER_WAYS = ("multigps", "tsengine")
+"""Rules by which changes travel over other links than those between the sites and one root."""
+
+
+def check_choices(
+    synchronization: Synchronization, compression: Compression, transmission: Transmission
+) -> None:
+    """Holds a synchronisation, a compression and a transmission against each other.
+
+    Raises:
+        InputError: they do not go together; names both, and what is allowed.
+    """
+    if compression.is_planned and not synchronization.is_planned:
+        raise InputError(
+            "compression 'auto' follows the plans of synchronization 'auto', allowed with others: one that "
+            "has a name of its own, such as none or quantized"
+        )
+    if compression.is_planned and "dgt" in transmission.rules:
+        raise InputError(
+            "transmission rule dgt with compression 'auto': blocks are not encoded as planned, allowed: a "
+            "compression that has a name of its own, such as none or quantized"
+        )
+    ways = [rule for rule in OTHER_WAYS if rule in transmission.rules]
+    if synchronization.is_planned and ways:
+        raise InputError(
+            f"transmission rule {ways[0]} with synchronization 'auto': it measures the links to one root "
+            "alone, allowed: one whose steps are given, such as hfa(k1=20)"
+        )

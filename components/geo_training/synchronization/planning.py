@@ -1,0 +1,49 @@
+"""The numbers that workers and root exchange where a controller plans rounds, and who reads them on the way.
+
+Workers bring what each measured, of which the largest count (reduction `max`); the root answers with a rung
+(`scheduling.controller`). Every node passes that answer on before it is given anything that was made by it.
+"""
+
+import threading
+
+import numpy as np
+
+from ..messages import Array
+from ..plane import Layout
+from ..scheduling.controller import Controller, Measured
+from ..scheduling.ladder import Rung
+
+LAYOUT = Layout.of([("", 4)])
+
+
+def measured_to(measured: Measured) -> Array:
+    """Returns what a worker brings, float64 [4]."""
+    return np.array(
+        [measured.seconds_a_step, measured.seconds_a_byte, measured.latency_s, measured.num_values]
+    )
+
+
+def steps_from(answer: Array) -> int:
+    """Returns the steps until the next round, of the root's answer."""
+    return int(answer[0])
+
+
+class Planner:
+    """The root's: one controller, which plans for all. Any thread may call it."""
+
+    def __init__(self, controller: Controller) -> None:
+        self.controller = controller
+        self._lock = threading.Lock()
+
+    def answer(self, largest: Array) -> Array:
+        """Returns the answer to what the workers brought, float64 [4]."""
+        seconds_a_step, seconds_a_byte, latency_s, num_values = largest.tolist()
+        measured = Measured(
+            seconds_a_step=seconds_a_step,
+            seconds_a_byte=seconds_a_byte,
+            latency_s=latency_s,
+            num_values=int(num_values),
+        )
+        with self._lock:
+            rung: Rung = self.controller.plan(measured)
+        return np.array([rung.steps, rung.bits, rung.ratio, 0.0])

@@ -1,0 +1,187 @@
+"""Synchronisation as planned: by what was measured, over a tree, with workers that end at unequal steps."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from geokfp.components._files import InputError
+from geokfp.components.geo_training.plane import Members
+from geokfp.components.geo_training.scheduling.controller import Controller
+from geokfp.components.geo_training.scheduling.ladder import FREE_STEPS, adaptive_ladder, steps_ladder
+from geokfp.components.geo_training.synchronization.auto import (
+    CLEAR_S,
+    FIRST_PLAN,
+    PLAN_EVERY,
+    PROBE,
+    PROBE_EVERY,
+    Planned,
+)
+from geokfp.components.geo_training.synchronization.planning import Planner
+from geokfp.components.geo_training.tree_job import TreeJob
+from geokfp.components.geo_training.units import OWN, PLAN
+from support.clock import FakeClock
+from support.geo_scripts import run_script
+from support.geo_tree import topology
+from support.vector_training import one_model, train
+
+LATENCY_S, VALUES = 0.01, 100_000
+
+
+class ScriptedPlane:
+    """The plane of one worker over a link whose rate the test sets; the root plans at once."""
+
+    def __init__(self, clock, seconds_a_byte, ladder=None):
+        self.members = Members(workers=("oslo/trainer-0", "rome/trainer-0"), name="oslo/trainer-0")
+        self.clock, self.seconds_a_byte = clock, seconds_a_byte
+        self.planner = Planner(Controller(ladder or adaptive_ladder(64)))
+        self.probed, self.told = [], []
+
+    def max(self, role, layout, values, scope=None):
+        if role == PLAN:
+            self.told.append(values.tolist())
+            return SimpleNamespace(wait=lambda: self.planner.answer(values))
+        assert (role, scope) == (PROBE, f"{OWN}oslo")
+        self.probed.append(layout.count)
+        self.clock.advance(LATENCY_S + 4 * layout.count * self.seconds_a_byte)
+        return SimpleNamespace(wait=lambda: values)
+
+
+def plan_of(seconds_a_byte, ladder=None):
+    clock = FakeClock()
+    plane = ScriptedPlane(clock, seconds_a_byte, ladder)
+    plan = Planned(clock)
+    plan.begin(SimpleNamespace(layout=SimpleNamespace(count=VALUES)), plane)
+    return plan, plane, clock
+
+
+def due_steps(plan, clock, num_steps, seconds_a_step=0.02):
+    """Takes steps; returns those after which sites meet."""
+    due = []
+    for step in range(1, num_steps + 1):
+        clock.advance(seconds_a_step)
+        if plan.due(step, 1):
+            due.append(step)
+            with plan.synchronising(step):
+                clock.advance(1.0)  # what a round takes is no part of a step's time
+    return due
+
+
+@pytest.mark.parametrize("seconds_a_byte", [1e-5, 1e-7, 1e-9, 0.0])
+def test_a_probe_is_as_large_as_it_needs_to_be_and_no_larger_than_the_model(seconds_a_byte):
+    _, plane, _ = plan_of(seconds_a_byte)
+    sizes = [count for count in plane.probed if count > 1]
+    assert sizes == sorted(sizes)
+    assert sizes[-1] <= VALUES
+    assert 4 * sizes[-1] * seconds_a_byte >= CLEAR_S or sizes[-1] == VALUES
+    assert all(4 * size * seconds_a_byte < CLEAR_S for size in sizes[:-1])
+
+
+def test_what_is_told_is_what_was_measured():
+    plan, plane, clock = plan_of(1e-6)
+    clock.advance(100.0)  # the first step sets up
+    assert not plan.due(1, 1)
+    clock.advance(0.02)
+    assert not plan.due(2, 1)
+    clock.advance(0.04)
+    plan.due(3, 1)
+    (told,) = plane.told
+    np.testing.assert_allclose(told, [0.03, 1e-6, LATENCY_S, VALUES], rtol=1e-3)
+
+
+def test_sites_meet_as_the_controller_plans():
+    """The oracle: the same controller, told the true numbers."""
+    plan, plane, clock = plan_of(2e-5)
+    due = due_steps(plan, clock, 150)
+    assert plane.told[0][1] == pytest.approx(2e-5, rel=1e-3)
+    assert due[0] == 4  # the first plan's steps
+    between = np.diff(due)
+    assert between[:2].tolist() == [8, 16]
+    assert set(between[2:].tolist()) == {FREE_STEPS}
+    assert all(told[0] == pytest.approx(0.02) for told in plane.told[1:])
+
+
+def test_a_quick_link_is_used_after_each_step_and_asked_about_now_and_then():
+    plan, plane, clock = plan_of(1e-12)
+    due = due_steps(plan, clock, 8 * PLAN_EVERY)
+    assert due == list(range(FIRST_PLAN, 8 * PLAN_EVERY + 1))
+    assert len(plane.told) == 8
+    with_rate = [index for index, told in enumerate(plane.told) if told[1] > 0]
+    assert with_rate == list(range(0, 8, PROBE_EVERY))
+
+
+def test_a_plan_goes_on_from_its_state():
+    plan, plane, clock = plan_of(2e-5)
+    due = due_steps(plan, clock, 60)
+    again = Planned(clock)
+    again.begin(SimpleNamespace(layout=SimpleNamespace(count=VALUES)), plane)
+    again.load_state(plan.state())
+    for step in range(61, due[-1] + FREE_STEPS + 1):
+        clock.advance(0.02)
+        assert bool(again.due(step, 1)) == (step == due[-1] + FREE_STEPS)
+
+
+@pytest.mark.parametrize(
+    "choice", ["auto", "auto(max_steps=2)", "auto + outer(momentum=0.5)", "auto + streamed"]
+)
+@pytest.mark.parametrize("compressed", ["auto", "none", "quantized"])
+def test_workers_have_one_model_at_the_end_whoever_ends_first(choice, compressed):
+    _, replicas = train(choice, [9, 13, 12, 9], compression=compressed)
+    assert np.abs(one_model(replicas)).max() > 0
+
+
+def test_levels_change_at_all_nodes_of_a_tree_of_processes(tmp_path):
+    """Real processes with long steps: dense from the first round on, and each worker has the same model."""
+    script = """
+import os
+import time
+
+import numpy as np
+import torch
+from geokfp.components.geo_training.torch_worker import join
+
+torch.set_num_threads(1)
+torch.manual_seed(int(os.environ["INDEX"]))
+model = torch.nn.Linear(100, 50)
+geo = join(model, torch.optim.SGD(model.parameters(), lr=0.1))
+for _ in range(12):
+    model.zero_grad()
+    model(torch.randn(4, 100)).square().mean().backward()
+    geo.step(4)
+geo.finish()
+np.savez(os.environ["RESULT"], last=np.concatenate([p.detach().numpy().ravel() for p in model.parameters()]))
+"""
+    results = run_script(script, tmp_path, synchronization="auto", compression="auto")
+    first, second = (one["last"] for one in results.values())
+    np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize(
+    ("choices", "what"),
+    [
+        ({"synchronization": "auto + quorum"}, "quorum leaves out times"),
+        ({"compression": "auto"}, "compression 'auto' follows the plans of synchronization 'auto'"),
+        ({"synchronization": "hfa", "compression": "auto + zstd"}, "follows the plans"),
+        (
+            {"synchronization": "auto", "compression": "auto", "transmission": "fifo + dgt"},
+            "transmission rule dgt with compression 'auto'",
+        ),
+        (
+            {"synchronization": "auto", "transmission": "fifo + multigps"},
+            "transmission rule multigps with synchronization 'auto'",
+        ),
+        (
+            {"synchronization": "auto", "transmission": "fifo + tsengine"},
+            "transmission rule tsengine with synchronization 'auto'",
+        ),
+        ({"synchronization": "auto(max_steps=0)"}, "max_steps is 0, allowed: a whole number at least 1"),
+        ({"synchronization": "auto", "compression": "auto(bits=4)"}, "option of auto is 'bits'"),
+    ],
+)
+def test_what_cannot_work_is_refused(choices, what):
+    with pytest.raises(InputError, match=what.replace("(", r"\(").replace(")", r"\)")):
+        TreeJob(run_id="run", workers={"site-0": 1}, topology=topology(1, 1), **choices)
+
+
+def test_steps_alone_are_planned_where_the_compression_is_given():
+    plan, _, clock = plan_of(5e-6, steps_ladder(64, 0.05))
+    assert set(np.diff(due_steps(plan, clock, 60))) == {3}
