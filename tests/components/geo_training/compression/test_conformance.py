@@ -30,7 +30,7 @@ LOSSY = (
     "demo(ratio=0.1, block=16)",
     "mpq(ratio=0.2, bound=10, down=lossy)",
 )
-LOSSLESS = ("none", "none + zstd", "top_k(ratio=1)", "bi_sparse(ratio=1, down=union)")
+LOSSLESS = ("none", "auto", "none + zstd", "top_k(ratio=1)", "bi_sparse(ratio=1, down=union)")
 EVERY = (*LOSSY, *LOSSLESS, *(f"{each} + zstd(level=1)" for each in LOSSY[1:7]))
 WAYS = ("up", "down")
 

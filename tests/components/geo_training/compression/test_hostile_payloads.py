@@ -24,6 +24,7 @@ TEXTS = (
     "two_bit(threshold=0.25) + by_size(bound=0)",
     "demo(ratio=0.1, block=16) + by_size(bound=0)",
     "demo(ratio=0.1, bits=2) + by_size(bound=0) + zstd",
+    "auto + by_size(bound=0)",
 )
 SIZES = (1, 5, 4096, 9001)
 DTYPES = ("<f2", "<f4", "<f8", "|i1", "|u1", "<u2", "<i4", "<u4", "<i8")
