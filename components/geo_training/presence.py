@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from .entering import Entrances, Entry
-from .errors import DeadlineError
+from .errors import DeadlineError, GeoError, ProtocolError
 from .given import Given
 from .membership import Members
 from .messages import Join
@@ -32,6 +32,9 @@ class FaultRules:
 
     leaves_out: bool = False
     """Whether rounds do not wait for dead peers."""
+
+    ends_with_process: bool = False
+    """Whether the run ends with this process: another in its place would have lost what rounds came to."""
 
     entry: Entry = field(default_factory=Entry)
     """Whether processes may come in the place of earlier ones."""
@@ -72,6 +75,8 @@ class Presence:
         self.entrances = Entrances(rules.entry, self.members, self.rounds, self.given)
         self.before_admission: Callable[[Join], None] = lambda _join: None
         self._goes_on = False
+        self._known: set[str] = set()
+        self._lost: ProtocolError | None = None
         self._node = node
         self._children = children
         self._router = router
@@ -90,9 +95,20 @@ class Presence:
             self.members.await_all(self._clock())
 
     def admit(self, join: Join) -> int | None:
-        """See `Entrances.admit`."""
+        """See `Entrances.admit`.
+
+        Raises:
+            ProtocolError: the child goes on with what an earlier process has taken with it; see `given_up`.
+        """
         self.before_admission(join)
         with self.lock:
+            if self._rules.ends_with_process and join.has_begun and join.sender not in self._known:
+                self._lost = ProtocolError(
+                    f"{self._node} was started again, and without checkpoint_every it remembers nothing: all "
+                    "must start again"
+                )
+                raise self._lost
+            self._known.add(join.sender)
             return self.entrances.admit(join)
 
     def lost(self, peer: str, *, was_silent: bool) -> None:
@@ -114,9 +130,11 @@ class Presence:
                 gone |= self.members.dead(now)
             return gone >= self._children
 
-    def given_up(self, now: float) -> DeadlineError | None:
+    def given_up(self, now: float) -> GeoError | None:
         """Returns why the node must end, if it must: a child, or all where they are left out, stays away."""
         with self.lock:
+            if self._lost is not None:
+                return self._lost
             lost_for = {child: self.members.lost_for(child, now) for child in sorted(self._children)}
         late = {child: lost_s for child, lost_s in lost_for.items() if lost_s > self._rules.reconnect_s}
         if not late or (self._rules.leaves_out and len(late) < len(self._children)):

@@ -71,7 +71,7 @@ def main(arguments: list[str]) -> None:
             run=job.run_id,
             children=frozenset(job.children(name)),
             observer=recorder or UNOBSERVED,
-            faults=_fault_rules(job),
+            faults=_fault_rules(job, ends_with_process=name in roots and memory is None),
         ),
         listener,
         ShardRouter(job.topology, roots),
@@ -91,13 +91,14 @@ def main(arguments: list[str]) -> None:
         memory.forget()
 
 
-def _fault_rules(job: TreeJob) -> FaultRules:
+def _fault_rules(job: TreeJob, *, ends_with_process: bool) -> FaultRules:
     chosen = synchronization(job.synchronization)
     refused = chosen.cannot_enter or transmission(job.transmission).cannot_enter
     return FaultRules(
         silence_s=job.silence_s,
         reconnect_s=job.reconnect_s + job.silence_s,  # the peer itself gives up a little earlier
         leaves_out=chosen.quorum is not None,
+        ends_with_process=ends_with_process,
         entry=Entry(changes="" if refused else chosen.changes, refused=refused),
     )
 

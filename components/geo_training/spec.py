@@ -155,6 +155,8 @@ def parse_with_rules(
     _hold_text(text, what)
     try:
         first, *rest = _Reader(text).terms()
+        if first.text in rules.keys() - table.keys():
+            raise InputError(f"rule {first.text} follows a name, as in {next(iter(table))} + {first.text}")
         chosen, found = _build(first, table), dict[str, R]()
         for written in rest:
             if written.text in found:

@@ -156,6 +156,7 @@ class FaultyTree:
             silence_s=SILENCE_S,
             reconnect_s=self.reconnect_s,
             leaves_out=chosen.quorum is not None,
+            ends_with_process=is_root and self.kept is None,
             entry=Entry(changes="" if refused else chosen.changes, refused=refused),
         )
         children = frozenset(self.shape.children(name))

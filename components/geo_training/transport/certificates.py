@@ -61,7 +61,10 @@ class Certificates:
         what = f"certificates {str(self.folder)!r}"
         for name in (CERTIFICATE, KEY, AUTHORITY):
             if not (self.folder / name).is_file():
-                raise InputError(f"{what}: {name} is missing, needed: {CERTIFICATE}, {KEY} and {AUTHORITY}")
+                raise InputError(
+                    f"{what}: {name} of node {self.node!r} is missing, needed: {CERTIFICATE}, {KEY} and "
+                    f"{AUTHORITY} there or in a folder {self.node!r} of it"
+                )
         try:
             names = _names_seen(self.context(server_side=True), self.context(server_side=False))
         except OSError as error:

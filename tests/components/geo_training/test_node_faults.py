@@ -120,6 +120,17 @@ def test_a_root_goes_on_where_it_was_killed_and_all_is_as_if_it_had_not_been(
         np.testing.assert_allclose(tree.last[name], weights, rtol=tolerance)
 
 
+@pytest.mark.parametrize("text", ["hfa(k1=2) + outer(momentum=0.5)", "fsa(optimizer=adam(rate=0.05))"])
+def test_a_root_that_keeps_nothing_ends_the_run_when_another_starts_in_its_place(text):
+    kill = at(8, VICTIM, lambda tree: tree.restart("root"))
+    tree = FaultyTree(text, steps_a_round=2 if "hfa" in text else 1, before=kill).run()
+    assert tree.errors.keys() >= {"root", "site-0", "site-1", VICTIM}
+    assert "root was started again, and without checkpoint_every it remembers nothing" in str(
+        tree.errors["root"]
+    )
+    assert "remembers nothing" in str(tree.errors[VICTIM])
+
+
 def test_a_worker_comes_back_after_the_root_did(tmp_path):
     kills = [
         at(4, OTHER, lambda tree: tree.restart("root")),

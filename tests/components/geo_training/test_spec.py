@@ -190,6 +190,12 @@ def test_what_is_wrong_with_a_rule_is_one_line_too(text, says):
     assert len(str(caught.value).splitlines()) == 1
 
 
+def test_a_rule_in_the_place_of_a_name_is_told_where_it_belongs():
+    with pytest.raises(InputError) as caught:
+        parse_with_rules("leaf(count=2)", "option", {"tree": TABLE["tree"]}, {"leaf": TABLE["leaf"]})
+    assert str(caught.value) == "option 'leaf(count=2)': rule leaf follows a name, as in tree + leaf"
+
+
 @pytest.mark.parametrize("value", [3, None, ["empty"]])
 def test_what_is_no_text_is_refused_by_name(value):
     for reader in (read, lambda text: parse_with_rules(text, "option", TABLE, TABLE)):

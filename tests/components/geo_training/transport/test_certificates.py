@@ -86,7 +86,7 @@ def of_another_node(folder: Path) -> None:
         (of_another_node, r"tls.crt is of \['Root', 'oslo'\], needed: geokfp://root as a URI name"),
         (
             lambda folder: (folder / "tls.key").unlink(),
-            "tls.key is missing, needed: tls.crt, tls.key and ca.crt",
+            "tls.key of node 'root' is missing, needed: tls.crt, tls.key and ca.crt",
         ),
         (lambda folder: (folder / "ca.crt").write_text("hello"), "not usable by 'root'"),
         (lambda folder: (folder / "tls.crt").write_text(""), "not usable by 'root'"),
