@@ -13,7 +13,7 @@ from .relaying.allowed import check_relaying
 from .scheduling import transmission
 from .security import check_security
 from .synchronization import synchronization
-from .topology import accepting, check
+from .topology import check, num_accepting
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -72,8 +72,10 @@ class GeoTrainingConfig(LearningConfig):
         check_relaying(
             transmission(self.transmission),
             synchronization(self.synchronization),
-            accepting=accepting(self.topology),
+            accepting=num_accepting(self.topology) > 0,
         )
+        if (roots := transmission(self.transmission).rules.get("multigps")) is not None:
+            roots.check_sites(num_accepting(self.topology))
         if "://" in self.checkpoint_folder:
             raise InputError(
                 f"checkpoint_folder {self.checkpoint_folder!r}: must be the path of a folder, not a URI"

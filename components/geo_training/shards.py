@@ -53,11 +53,7 @@ def shards_of(topology: Topology, chosen: MultiGps | None) -> tuple[Shard, ...]:
             )
         return (first, *(Shard(name, Address(host, port + n)) for n, name in enumerate(names, start=1)))
     accepting = [(site.name, site.accepts) for site in topology.sites if site.accepts is not None]
-    if len(accepting) < len(names):
-        raise InputError(
-            f"transmission: multigps(shards={chosen.shards}, at=sites) needs {len(names)} sites that accept "
-            f"connections, topology has {len(accepting)} with 'accepts', allowed: as many, or at=root"
-        )
+    chosen.check_sites(len(accepting))
     at_sites = zip(names, accepting, strict=False)
     return (first, *(Shard(name, address, site) for name, (site, address) in at_sites))
 

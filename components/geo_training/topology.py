@@ -114,9 +114,9 @@ def check(options: Mapping[str, Any]) -> tuple[Address, ...]:
     return _checked_addresses(given)
 
 
-def accepting(options: Mapping[str, Any]) -> bool:
-    """Tells whether a `topology` parameter that `check` passed has a site that accepts other sites."""
-    return any("accepts" in site for site in options.get("sites", {}).values())
+def num_accepting(options: Mapping[str, Any]) -> int:
+    """Returns how many sites of a `topology` parameter that `check` passed accept other sites."""
+    return sum("accepts" in site for site in options.get("sites", {}).values())
 
 
 def read(options: Mapping[str, Any], workers: Mapping[str, int], free_ports: Sequence[int]) -> Topology:

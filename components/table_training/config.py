@@ -12,7 +12,7 @@ from ..geo_training.relaying.allowed import check_relaying
 from ..geo_training.scheduling import transmission
 from ..geo_training.security import check_security
 from ..geo_training.synchronization import synchronization
-from ..geo_training.topology import accepting, check
+from ..geo_training.topology import check, num_accepting
 from ..ingest.config import MAX_SEED
 from .hyperparameters import HYPERPARAMETERS, check_hyperparameters
 
@@ -101,8 +101,10 @@ class GeoTableConfig:
         check_relaying(
             transmission(self.transmission),
             synchronization(self.synchronization),
-            accepting=accepting(self.topology),
+            accepting=num_accepting(self.topology) > 0,
         )
+        if (roots := transmission(self.transmission).rules.get("multigps")) is not None:
+            roots.check_sites(num_accepting(self.topology))
 
     @property
     def keeps_checkpoints(self) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
+from ..._files import InputError
 from ..spec import Interval, OneOf, check
 from ..units import Unit
 
@@ -33,6 +34,22 @@ class MultiGps:
     def __post_init__(self) -> None:
         """Checks the values."""
         check(self)
+
+    def check_sites(self, num_accepting: int) -> None:
+        """Holds the choice against a topology.
+
+        Args:
+            num_accepting: sites of it that accept connections.
+
+        Raises:
+            InputError: more roots are to be at sites.
+        """
+        needed = self.shards - 1
+        if self.at == AT_SITES and num_accepting < needed:
+            raise InputError(
+                f"transmission: multigps(shards={self.shards}, at=sites) needs {needed} sites that accept "
+                f"connections, topology has {num_accepting} with 'accepts', allowed: as many, or at=root"
+            )
 
 
 def placed(units: Iterable[Unit], num_shards: int) -> Mapping[Unit, int]:
