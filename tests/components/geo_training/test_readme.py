@@ -63,7 +63,9 @@ def example(word: str) -> str:
     return found
 
 
-@pytest.mark.parametrize("choice", ["fsa", "mixed(optimizer=adam(rate=0.05))"])
+@pytest.mark.parametrize(
+    "choice", ["fsa", pytest.param("mixed(optimizer=adam(rate=0.05))", marks=pytest.mark.long)]
+)
 @pytest.mark.parametrize(("script", "word"), [(TORCH, "join("), (GLUON, "gluon.Trainer(")])
 def test_the_scripts_run_as_they_are_written(tmp_path, script, word, choice):
     results = run_script(script.format(example=example(word)), tmp_path, synchronization=choice)
