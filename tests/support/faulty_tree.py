@@ -207,7 +207,13 @@ class MortalJournal(Journal):
 
     def __init__(self, folder):
         super().__init__(folder)
-        self._writing, self._is_dead = threading.Lock(), False
+        self._writing, self._is_dead = threading.RLock(), False
+
+    def begin(self, checkpoint, **options):
+        with self._writing:
+            if self._is_dead:
+                raise KeepingError("killed")
+            super().begin(checkpoint, **options)
 
     def append(self, record):
         with self._writing:
