@@ -84,7 +84,7 @@ def test_certificates_are_checked_only_where_some_are_given(tmp_path):
     check_certificates("", ["root"])
     issue_each(tmp_path, ["root"], AUTHORITY)
     check_certificates(str(tmp_path), ["root"])
-    with pytest.raises(InputError, match="crt is missing"):
+    with pytest.raises(InputError, match="tls.crt of node 'oslo' is missing"):
         check_certificates(str(tmp_path), ["root", "oslo"])
 
 
@@ -147,4 +147,4 @@ def test_a_node_with_a_wrong_certificate_does_not_begin(tmp_path: Path):
     made = TreeJob(run_id="run", workers={"site-0": 1}, topology=shape, certificates=str(folder))
     with nodes(made, tmp_path) as processes:
         assert processes["root"].wait(30.0) != 0
-    assert "tls.crt is missing, needed" in (tmp_path / "root.txt").read_text()
+    assert "tls.crt of node 'root' is missing, needed" in (tmp_path / "root.txt").read_text()
