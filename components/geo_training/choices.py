@@ -2,6 +2,7 @@
 
 from .._files import InputError
 from .compression import Compression
+from .relaying.allowed import check_relaying
 from .scheduling import Transmission
 from .synchronization import Synchronization
 
@@ -10,9 +11,18 @@ OTHER_WAYS = ("multigps", "tsengine")
 
 
 def check_choices(
-    synchronization: Synchronization, compression: Compression, transmission: Transmission
+    synchronization: Synchronization,
+    compression: Compression,
+    transmission: Transmission,
+    num_accepting: int,
 ) -> None:
-    """Holds a synchronisation, a compression and a transmission against each other.
+    """Holds a synchronisation, a compression and a transmission against each other and a topology.
+
+    Args:
+        synchronization: how the sites keep in step.
+        compression: how values travel between sites.
+        transmission: in which pieces and in what order.
+        num_accepting: sites of the topology that accept others.
 
     Raises:
         InputError: they do not go together; names both, and what is allowed.
@@ -33,3 +43,6 @@ def check_choices(
             f"transmission rule {ways[0]} with synchronization 'auto': it measures the links to one root "
             "alone, allowed: one whose steps are given, such as hfa(k1=20)"
         )
+    check_relaying(transmission, synchronization, accepting=num_accepting > 0)
+    if transmission.multigps is not None:
+        transmission.multigps.check_sites(num_accepting)

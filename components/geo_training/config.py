@@ -9,7 +9,6 @@ from ..training.config import LearningConfig, TrainingConfig
 from .choices import check_choices
 from .compression import compression
 from .metrics.ports import check_port
-from .relaying.allowed import check_relaying
 from .scheduling import transmission
 from .security import check_security
 from .synchronization import synchronization
@@ -66,16 +65,14 @@ class GeoTrainingConfig(LearningConfig):
                 f"synchronization {self.synchronization!r}: sites would take unequal numbers of steps, "
                 "but the epochs of a GNN are equal ones, allowed: fsa, mixed, hfa, nbsync, auto"
             )
-        check_choices(chosen, compression(self.compression), transmission(self.transmission))
         check_security(self.certificates, self.plain_text, check(self.topology))
         check_port(self.metrics_port)
-        check_relaying(
+        check_choices(
+            chosen,
+            compression(self.compression),
             transmission(self.transmission),
-            synchronization(self.synchronization),
-            accepting=num_accepting(self.topology) > 0,
+            num_accepting(self.topology),
         )
-        if (roots := transmission(self.transmission).rules.get("multigps")) is not None:
-            roots.check_sites(num_accepting(self.topology))
         if "://" in self.checkpoint_folder:
             raise InputError(
                 f"checkpoint_folder {self.checkpoint_folder!r}: must be the path of a folder, not a URI"

@@ -15,7 +15,6 @@ from .._files.checkpoints import digest
 from .choices import check_choices
 from .compression import compression
 from .metrics.ports import check_port
-from .relaying.allowed import check_relaying
 from .scheduling import Slices, transmission
 from .scheduling.relay import TsEngine
 from .security import check_security
@@ -97,10 +96,9 @@ class TreeJob:
         chosen = synchronization(self.synchronization)
         chosen.check_workers(len(self.topology.workers))
         sent = transmission(self.transmission)
-        check_choices(chosen, compression(self.compression), sent)
+        check_choices(chosen, compression(self.compression), sent, len(self.topology.accepting))
         if "dgt" in sent.rules and self.certificates:
             check_secret()
-        check_relaying(sent, chosen, accepting=bool(self.topology.accepting))
         roots = shards_of(self.topology, sent.multigps)
         addresses = {*self.topology.addresses, *(root.address for root in roots)}
         check_security(self.certificates, self.plain_text, sorted(addresses, key=str))

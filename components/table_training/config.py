@@ -8,7 +8,6 @@ from .._files import InputError
 from ..geo_training.choices import check_choices
 from ..geo_training.compression import compression
 from ..geo_training.metrics.ports import check_port
-from ..geo_training.relaying.allowed import check_relaying
 from ..geo_training.scheduling import transmission
 from ..geo_training.security import check_security
 from ..geo_training.synchronization import synchronization
@@ -91,20 +90,14 @@ class GeoTableConfig:
         _check("checkpoint_folder", self.checkpoint_folder, is_path, "the path of a folder, not a URI")
         _check("seed", self.seed, 0 <= self.seed <= MAX_SEED, f"0 to {MAX_SEED}")
         _check("launcher", self.launcher, self.launcher in LAUNCHERS, " or ".join(LAUNCHERS))
+        check_security(self.certificates, self.plain_text, check(self.topology))
+        check_port(self.metrics_port)
         check_choices(
             synchronization(self.synchronization),
             compression(self.compression),
             transmission(self.transmission),
+            num_accepting(self.topology),
         )
-        check_security(self.certificates, self.plain_text, check(self.topology))
-        check_port(self.metrics_port)
-        check_relaying(
-            transmission(self.transmission),
-            synchronization(self.synchronization),
-            accepting=num_accepting(self.topology) > 0,
-        )
-        if (roots := transmission(self.transmission).rules.get("multigps")) is not None:
-            roots.check_sites(num_accepting(self.topology))
 
     @property
     def keeps_checkpoints(self) -> bool:
