@@ -84,7 +84,7 @@ def test_certificates_are_checked_only_where_some_are_given(tmp_path):
     check_certificates("", ["root"])
     issue_each(tmp_path, ["root"], AUTHORITY)
     check_certificates(str(tmp_path), ["root"])
-    with pytest.raises(InputError, match="tls.crt of node 'oslo' is missing"):
+    with pytest.raises(InputError, match=r"tls\.crt of node 'oslo' is missing"):
         check_certificates(str(tmp_path), ["root", "oslo"])
 
 
