@@ -50,7 +50,7 @@ def test_the_default_of_the_size_rule_is_a_thousand_values_but_where_it_makes_no
     [
         ("topk", f"name is 'topk', allowed: {NAMES}; nearest: top_k"),
         ("zip", f"name is 'zip', allowed: {NAMES}"),
-        ("zstd", f"name is 'zstd', allowed: {NAMES}"),
+        ("zstd", "rule zstd follows a name, as in none + zstd"),
         ("top_k(ratoi=1)", "option of top_k is 'ratoi', allowed: bits, down, feedback, ratio; nearest: "),
         ("none(bits=2)", "option of none is 'bits', allowed: none"),
         ("top_k(ratio=2)", "ratio is 2.0, allowed: a number above 0 and at most 1"),
