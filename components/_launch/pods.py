@@ -96,7 +96,7 @@ class PodLaunch:
     """What one step starts on one cluster."""
 
     name: str
-    """Deterministic (`launch_name`), a DNS label of at most 40 characters: objects and hosts begin with it."""
+    """Deterministic (`launch_name`), a DNS label of at most 40 characters that all names begin with."""
     run_id: str
     """The pipeline run; an object that is there already is adopted when it carries the same."""
     step: str
