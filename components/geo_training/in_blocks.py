@@ -38,7 +38,7 @@ def open_dock(job: TreeJob, name: str, dock: Dock) -> None:
         LinkClosedError: its address cannot be had.
     """
     if _rule(job) is not None and job.root(name) is not None:
-        dock.open(job.address(name), secret=bool(job.certificates))
+        dock.open(job.bound(name), secret=bool(job.certificates))
 
 
 def _rule(job: TreeJob) -> Dgt | None:

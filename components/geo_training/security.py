@@ -21,7 +21,7 @@ def check_security(certificates: str, plain_text: bool, addresses: Iterable[Addr
     Args:
         certificates: folder; empty for none.
         plain_text: whether it is asked for.
-        addresses: those that nodes listen at.
+        addresses: those that nodes are reached at, or bind.
 
     Raises:
         InputError: an address is not loopback and neither is given, or both are.
@@ -61,6 +61,6 @@ def transport(
         peer: the node that is dialled.
     """
     in_site = any(address == site.listens for site in topology.sites)
-    if not certificates or (in_site and address.is_loopback):
+    if not certificates or (in_site and address.is_loopback and topology.bound(address).is_loopback):
         return TcpTransport()
     return TlsTransport(Certificates(Path(certificates), node.partition("/")[0]), peer)

@@ -54,7 +54,7 @@ def main(arguments: list[str]) -> None:
     threading.excepthook = end_process
     check_certificates(job.certificates, (name,))
     address, roots = job.address(name), tuple(root.name for root in job.roots)
-    listener = transport(job.certificates, job.topology, name, address).listen(address)
+    listener = transport(job.certificates, job.topology, name, address).listen(job.bound(name))
     policy, down, up = _parts(job, name)
     cuts = {root: differential(job, name) for root in roots}
     blocks = {f"blocks of {root}": cut for root, cut in cuts.items() if cut is not None}
@@ -117,7 +117,8 @@ def _uplink(job: TreeJob, name: str, client: Client) -> Uplink:
 
     accepts, listener = job.topology.site(name).accepts, None
     if accepts is not None:
-        listener = transport(job.certificates, job.topology, name, accepts).listen(accepts)
+        bound = job.topology.bound(accepts)
+        listener = transport(job.certificates, job.topology, name, accepts).listen(bound)
     silence = Silence(job.silence_s)
     reach = Reach(dial=to_site, listener=listener, observer=client.observer, silence=silence)
     return site_relay(name, job.run_id, job.topology, client, reach)

@@ -22,12 +22,14 @@ class Shard:
 
     Attributes:
         name: its node.
-        address: where it listens for the sites.
+        address: where the sites reach it.
+        binds: where it listens for them.
         site: the site that it is at; None beside the first root.
     """
 
     name: str
     address: Address
+    binds: Address
     site: str | None = None
 
 
@@ -37,7 +39,7 @@ def shards_of(topology: Topology, chosen: MultiGps | None) -> tuple[Shard, ...]:
     Raises:
         InputError: more are to be at sites than sites accept connections, or a port is none.
     """
-    first = Shard(ROOT, topology.root)
+    first = Shard(ROOT, topology.root, topology.bound(topology.root))
     if chosen is None:
         return (first,)
     names = [f"{ROOT}-{number}" for number in range(1, chosen.shards)]
@@ -46,16 +48,25 @@ def shards_of(topology: Topology, chosen: MultiGps | None) -> tuple[Shard, ...]:
         raise InputError(f"transmission: multigps names a root {clash[0]!r}, allowed: no site of that name")
     if chosen.at == AT_ROOT:
         host, port = topology.root.host, topology.root.port
-        if port + len(names) > 65535:
+        if max(port, first.binds.port) + len(names) > 65535:
             raise InputError(
                 f"topology root is {topology.root}, allowed with multigps(shards={chosen.shards}, at=root): "
                 f"a port of at most {65535 - len(names)}, as the others follow it"
             )
-        return (first, *(Shard(name, Address(host, port + n)) for n, name in enumerate(names, start=1)))
+        return (
+            first,
+            *(
+                Shard(name, Address(host, port + n), Address(first.binds.host, first.binds.port + n))
+                for n, name in enumerate(names, start=1)
+            ),
+        )
     accepting = [(site.name, site.accepts) for site in topology.sites if site.accepts is not None]
     chosen.check_sites(len(accepting))
     at_sites = zip(names, accepting, strict=False)
-    return (first, *(Shard(name, address, site) for name, (site, address) in at_sites))
+    return (
+        first,
+        *(Shard(name, address, topology.bound(address), site) for name, (site, address) in at_sites),
+    )
 
 
 def root_names(topology: Topology, chosen: str) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ Names of nodes: `root`, a site's name in the partitions (`site-0`), a worker of 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from .._files import InputError
@@ -45,10 +45,13 @@ class Topology:
     Attributes:
         root: where the root listens for the sites.
         sites: the sites, in the partitions' order.
+        binds: where a node binds that others reach at an address, as it is behind a Kubernetes Service or a
+            NAT; who is not named binds what others dial.
     """
 
     root: Address
     sites: tuple[Site, ...]
+    binds: Mapping[Address, Address] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         names = [site.name for site in self.sites]
@@ -60,9 +63,13 @@ class Topology:
         if len(set(addresses)) != len(addresses):
             raise InputError(f"topology listens at {addresses}, allowed: each address once")
 
+    def bound(self, address: Address) -> Address:
+        """Returns where the node binds that others reach at an address."""
+        return self.binds.get(address, address)
+
     @property
     def addresses(self) -> tuple[Address, ...]:
-        """All addresses that nodes listen at."""
+        """All addresses that nodes are reached at."""
         accepts = (site.accepts for site in self.sites if site.accepts is not None)
         return (self.root, *(site.listens for site in self.sites), *accepts)
 
@@ -90,19 +97,21 @@ class Topology:
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the form that `read` reads, whole."""
-        return {"root": str(self.root), "sites": {site.name: _shown(site) for site in self.sites}}
+        binds = {str(reached): str(bound) for reached, bound in self.binds.items()}
+        shown = {"root": str(self.root), "sites": {site.name: _shown(site) for site in self.sites}}
+        return {**shown, "binds": binds} if binds else shown
 
 
 def check(options: Mapping[str, Any]) -> tuple[Address, ...]:
     """Checks the `topology` parameter as far as it can be without knowing the sites.
 
     Returns:
-        The addresses that it gives.
+        The addresses that it gives, also those that nodes bind.
 
     Raises:
         InputError: a key that does not exist, an address that is none, or one that two nodes listen at.
     """
-    _allowed("topology", options, ("root", "sites"))
+    _allowed("topology", options, ("root", "sites", "binds"))
     given = [("topology['root']", options["root"])] if "root" in options else []
     sites = options.get("sites", {})
     if not isinstance(sites, Mapping):
@@ -111,7 +120,8 @@ def check(options: Mapping[str, Any]) -> tuple[Address, ...]:
         option = f"topology['sites'][{name!r}]"
         _allowed(option, site, _OF_SITE)
         given += [(f"{option}[{key!r}]", site[key]) for key in _OF_SITE if key in site]
-    return _checked_addresses(given)
+    addresses = _checked_addresses(given)
+    return (*addresses, *_binds(options, addresses).values())
 
 
 def num_accepting(options: Mapping[str, Any]) -> int:
@@ -124,7 +134,7 @@ def read(options: Mapping[str, Any], workers: Mapping[str, int], free_ports: Seq
 
     Args:
         options: `{"root": "host:port", "sites": {"site-0": {"listens": "host:port", "accepts":
-            "host:port"}}}`, each part optional.
+            "host:port"}}, "binds": {"host:port": "host:port"}}`, each part optional.
         workers: number of workers by site name.
         free_ports: ports of this machine for the nodes that `options` gives no address, one a site and one
             more.
@@ -149,7 +159,22 @@ def read(options: Mapping[str, Any], workers: Mapping[str, int], free_ports: Seq
             Site(name, n, address(sites.get(name, {}), "listens"), _accepts(sites.get(name, {})))
             for name, n in workers.items()
         ),
+        binds=_binds(options),
     )
+
+
+def _binds(options: Mapping[str, Any], reached: Sequence[Address] | None = None) -> dict[Address, Address]:
+    option, given = "topology['binds']", options.get("binds", {})
+    if not isinstance(given, Mapping):
+        raise InputError(f"{option} is {given!r}, allowed: a mapping of addresses of the topology to others")
+    binds = {
+        Address.parse(text, option): Address.parse(bound, f"{option}[{text!r}]")
+        for text, bound in given.items()
+    }
+    if reached is not None and (unknown := [str(address) for address in binds if address not in reached]):
+        allowed = [str(address) for address in reached]
+        raise InputError(f"{option} names {unknown}, allowed: addresses that the topology gives: {allowed}")
+    return binds
 
 
 def _accepts(given: Mapping[str, Any]) -> Address | None:

@@ -100,7 +100,11 @@ class TreeJob:
         if "dgt" in sent.rules and self.certificates:
             check_secret()
         roots = shards_of(self.topology, sent.multigps)
-        addresses = {*self.topology.addresses, *(root.address for root in roots)}
+        addresses = {
+            *self.topology.addresses,
+            *self.topology.binds.values(),
+            *(root.address for root in roots),
+        }
         check_security(self.certificates, self.plain_text, sorted(addresses, key=str))
         for option in ("silence_s", "reconnect_s"):
             if not 0 < getattr(self, option) < math.inf:
@@ -146,9 +150,14 @@ class TreeJob:
         return self.topology.children(ROOT if self.root(node) is not None else node)
 
     def address(self, node: str) -> Address:
-        """Returns where a node listens."""
+        """Returns where a node is reached."""
         root = self.root(node)
         return self.topology.address(node) if root is None else root.address
+
+    def bound(self, node: str) -> Address:
+        """Returns where a node listens."""
+        root = self.root(node)
+        return self.topology.bound(self.topology.address(node)) if root is None else root.binds
 
     def far_roots(self, site: str) -> tuple[str, ...]:
         """Returns the roots that a site's node reaches over the link between sites."""

@@ -10,7 +10,8 @@ from geokfp.components.geo_training.config import GeoTrainingConfig
 from geokfp.components.geo_training.errors import ProtocolError
 from geokfp.components.geo_training.messages import NOTHING, Payload
 from geokfp.components.geo_training.route import TreeRouter
-from geokfp.components.geo_training.scheduling import InOrder
+from geokfp.components.geo_training.scheduling import InOrder, transmission
+from geokfp.components.geo_training.shards import shards_of
 from geokfp.components.geo_training.synchronization import TECHNIQUES, synchronization
 from geokfp.components.geo_training.topology import ROOT, read
 from geokfp.components.geo_training.tree_job import TreeJob
@@ -84,10 +85,30 @@ def test_a_topology_takes_given_addresses_and_free_ports_for_the_rest():
     assert topology.children("paris") == ("paris/trainer-0", "paris/trainer-1")
 
 
+def test_a_node_binds_another_address_than_the_one_that_others_dial():
+    options = {
+        "root": "hub.example:443",
+        "sites": {"oslo": {"accepts": "oslo.example:443"}},
+        "binds": {"hub.example:443": "0.0.0.0:7000", "oslo.example:443": "0.0.0.0:7002"},
+    }
+    topology = read(options, WORKERS, (9001, 9002))
+    first, second, third = shards_of(topology, transmission("fifo + multigps(shards=3, at=root)").multigps)
+    assert [str(root.address) for root in (first, second, third)] == [
+        f"hub.example:{n}" for n in (443, 444, 445)
+    ]
+    assert [str(root.binds) for root in (first, second, third)] == [
+        f"0.0.0.0:{n}" for n in (7000, 7001, 7002)
+    ]
+    _, at_oslo = shards_of(topology, transmission("fifo + multigps(shards=2, at=sites)").multigps)
+    assert (str(at_oslo.address), str(at_oslo.binds)) == ("oslo.example:443", "0.0.0.0:7002")
+    assert str(topology.bound(topology.address("paris"))) == "127.0.0.1:9001"
+    assert read(topology.to_dict(), WORKERS, ()) == topology
+
+
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"hub": "a:1"}, r"topology has \['hub'\], allowed: root, sites"),
+        ({"hub": "a:1"}, r"topology has \['hub'\], allowed: root, sites, binds"),
         ({"root": "a"}, r"topology\['root'\] is 'a', allowed: host:port"),
         ({"root": "a:0"}, "allowed: host:port"),
         ({"root": 7000.0}, "allowed: host:port"),
@@ -105,6 +126,10 @@ def test_a_topology_takes_given_addresses_and_free_ports_for_the_rest():
             r"\['listens'\] is 'a:1', allowed: another address than topology\['root'\]",
         ),
         ({"sites": {"oslo": {"listens": "127.0.0.1:1"}}}, "each address once"),
+        ({"binds": ["0.0.0.0:1"]}, r"\['binds'\] is \['0.0.0.0:1'\], allowed: a mapping of addresses"),
+        ({"root": "a:1", "binds": {"a": "b:1"}}, r"\['binds'\] is 'a', allowed: host:port"),
+        ({"root": "a:1", "binds": {"a:1": "b"}}, r"\['binds'\]\['a:1'\] is 'b', allowed: host:port"),
+        ({"root": "a:1", "binds": {"a:2": "b:1"}}, r"names \['a:2'\], allowed: .* gives: \['a:1'\]"),
     ],
 )
 def test_a_wrong_topology_names_option_value_and_what_is_allowed(options, reason):

@@ -40,6 +40,7 @@ def job(options: dict, **choices) -> TreeJob:
         {"root": "[::]:7000"},
         {"sites": {"oslo": {"listens": "oslo.example:7001"}}},
         {"sites": {"oslo": {"accepts": "oslo.example:7001"}}},
+        {"root": "127.0.0.1:1", "binds": {"127.0.0.1:1": "0.0.0.0:7001"}},
     ],
 )
 def test_an_address_beyond_this_machine_needs_certificates_or_plain_text_by_name(options):
@@ -78,6 +79,28 @@ def test_links_between_sites_are_secured_and_inside_a_site_only_beyond_loopback(
     }
     assert secured == {shape.root: True, oslo.listens: True, oslo.accepts: True, paris.listens: False}
     assert isinstance(transport("", shape, "paris", shape.root), TcpTransport)
+
+
+def test_inside_a_site_plain_text_needs_that_what_is_bound_is_loopback_too():
+    options = {"sites": {"oslo": {"listens": "127.0.0.1:1"}}, "binds": {"127.0.0.1:1": "0.0.0.0:1"}}
+    shape = read(options, WORKERS, free_ports(3))
+    assert isinstance(transport("/certificates", shape, "oslo", shape.site("oslo").listens), TlsTransport)
+
+
+def test_nodes_bind_other_addresses_than_others_dial(tmp_path):
+    root, site = free_ports(2)
+    options = {
+        "root": f"127.0.0.1:{root}",
+        "sites": {"site-0": {"listens": f"127.0.0.1:{site}"}},
+        "binds": {f"127.0.0.1:{port}": f"0.0.0.0:{port}" for port in (root, site)},
+    }
+    shape = read(options, {"site-0": 1}, ())
+    made = TreeJob(run_id="run", workers={"site-0": 1}, topology=shape, plain_text=True)
+    with nodes(made, tmp_path) as processes:
+        client = dial(made, "site-0/trainer-0", "site-0")
+        assert listening(processes["root"]) == {f"0.0.0.0:{root}"}
+        assert listening(processes["site-0"]) == {f"0.0.0.0:{site}"}
+        client.close()
 
 
 def test_certificates_are_checked_only_where_some_are_given(tmp_path):
