@@ -17,6 +17,10 @@ KINDS = ("job", "jobset", "trainjob", "dgljob")
 """Kinds of objects that pods can be started by."""
 LAUNCHERS = ("local", *KINDS)
 """Values of the parameter `launcher`; `local` starts processes beside the step's own."""
+SERVICES = ("LoadBalancer", "NodePort")
+"""Types of Services that open a port beyond the cluster."""
+NODE_PORTS = (30000, 32767)
+"""First and last port that a cluster opens at its nodes, unless it is told otherwise."""
 MAX_DOCUMENT_BYTES = 96 * 1024
 """Of what a pod is handed by its environment: the kernel takes 128 KiB in one string."""
 
@@ -48,6 +52,27 @@ class PodSettings:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class PodService:
+    """A port of a group's pods that is open beyond the cluster."""
+
+    kind: str
+    """`LoadBalancer` or `NodePort`."""
+    port: int
+    """Port that it is reached at; of every node with `NodePort`."""
+    target_port: int
+    """Port that the pod listens at."""
+    address: str = ""
+    """IPv4 address or name that it is reached at, as far as it is known before."""
+
+    def __post_init__(self) -> None:
+        if self.kind not in SERVICES:
+            raise InputError(f"service {self.kind!r}: must be one of {', '.join(SERVICES)}")
+        least, most = NODE_PORTS if self.kind == "NodePort" else (1, 65535)
+        if not least <= self.port <= most:
+            raise InputError(f"port {self.port} of a {self.kind}: must be {least} to {most}")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class PodGroup:
     """Pods that run the same, numbered from 0."""
 
@@ -67,6 +92,8 @@ class PodGroup:
     """Size of the memory-backed /dev/shm; 0 leaves the node's default of 64 MiB."""
     ports: Mapping[str, int] = field(default_factory=dict)
     """Ports that its processes listen at, by name."""
+    service: PodService | None = None
+    """How one of them is reached from outside of the cluster; None where none is."""
 
     def __post_init__(self) -> None:
         if not _LABEL.fullmatch(self.name):
