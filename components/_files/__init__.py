@@ -11,11 +11,13 @@ Errors::
 
 from .atomic import new_directory, new_file
 from .errors import ArtifactError, InputError
+from .folder import Folder
 from .manifest import read_manifest, sha256, write_manifest
 from .uri import exists, local_file, local_path, open_uri, suffix
 
 __all__ = [
     "ArtifactError",
+    "Folder",
     "InputError",
     "exists",
     "local_file",

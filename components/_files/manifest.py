@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from .atomic import new_file
@@ -75,3 +75,28 @@ def read_manifest(directory: Path, *, kind: str, version: int, verify: bool = Tr
         if verify and sha256(file) != checksum:
             raise ArtifactError(f"{file}: checksum differs from {NAME}; the file was altered or cut short")
     return document
+
+
+def listed_files(text: bytes, place: str) -> list[str]:
+    """Returns the names of the files that a manifest lists, paths in its folder, for who copies an artifact.
+
+    Args:
+        text: the manifest.
+        place: where it is, to begin a complaint with.
+
+    Raises:
+        ArtifactError: it is no manifest, or lists a file outside its folder.
+    """
+    try:
+        document = json.loads(text)
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ArtifactError(f"{place}: not JSON ({error})") from error
+    files = document.get("files") if isinstance(document, dict) else None
+    if not isinstance(files, dict):
+        raise ArtifactError(f"{place}: lists no files with their checksums")
+    names = [str(name) for name in files]
+    for name in names:
+        path = PurePosixPath(name)
+        if path.is_absolute() or ".." in path.parts:
+            raise ArtifactError(f"{place}: lists {name!r}; allowed: files in its folder")
+    return names

@@ -62,7 +62,7 @@ def exists(uri: str) -> bool:
         InputError: the URI's scheme is not known, or its file system does not answer.
     """
     path = local_path(uri)
-    with _errors_named(uri):
+    with errors_named(uri):
         if path is not None:
             return path.exists()
         file_system, remote = fsspec.core.url_to_fs(uri)
@@ -78,7 +78,7 @@ def open_uri(uri: str) -> Iterator[IO[bytes]]:
             system fails, then or while the block reads.
     """
     path = local_path(uri)
-    with _errors_named(uri):
+    with errors_named(uri):
         handle = _open_remote(uri) if path is None else _regular(path).open("rb")
     with handle:
         yield handle
@@ -123,7 +123,7 @@ class _Named(io.RawIOBase):
         super().close()
 
     def readinto(self, buffer: Any) -> int:
-        with _errors_named(self._uri):
+        with errors_named(self._uri):
             found = self._handle.read(len(buffer))
         buffer[: len(found)] = found
         return len(found)
@@ -138,7 +138,16 @@ def _regular(path: Path) -> Path:
 
 
 @contextmanager
-def _errors_named(uri: str) -> Iterator[None]:
+def errors_named(uri: str, done: str = "read") -> Iterator[None]:
+    """Makes one line, which names a URI, of whatever its file system raises.
+
+    Args:
+        uri: what is opened.
+        done: what it cannot be: `read` or `written`.
+
+    Raises:
+        InputError: in the place of any other error.
+    """
     try:
         yield
     except FileNotFoundError as error:
@@ -149,14 +158,14 @@ def _errors_named(uri: str) -> Iterator[None]:
         raise InputError(f"{uri}: permission denied") from error
     except OSError as error:
         told = error.strerror or str(error) or type(error).__name__
-        raise InputError(f"{uri}: cannot be read ({_one_line(told)})") from error
+        raise InputError(f"{uri}: cannot be {done} ({_one_line(told)})") from error
     except ImportError as error:
         raise InputError(f"{uri}: {_to_install(uri) or _one_line(error)}") from error
     except ValueError as error:  # an unknown scheme
         raise InputError(f"{uri}: {_one_line(error)}") from error
     except Exception as error:  # a remote file system's own errors have no tree in common
         told = f"{type(error).__name__}: {_one_line(error)}"
-        raise InputError(f"{uri}: cannot be read ({told})") from error
+        raise InputError(f"{uri}: cannot be {done} ({told})") from error
 
 
 def _to_install(uri: str) -> str:

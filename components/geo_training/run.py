@@ -30,6 +30,7 @@ from ..training.run import Outputs, Result, model_source
 from ..training.shared_memory import check_shared_memory
 from ..training.site import PRELOAD, shared_memory_prefix, site_roles
 from ..training.trained_gnn import ModelSource, TrainedGnn, read_trained_gnn, write_trained_gnn
+from ..training.warm_start import check_start
 from ..training.work_folder import work_folder
 from ..training.worker import BEST, HISTORY
 from .attempts import Kept, run_attempts
@@ -99,12 +100,7 @@ def _start(trained: Path | None, parts: Partitions) -> TrainedGnn | None:
     if trained is None:
         return None
     gnn = read_trained_gnn(trained)
-    of_model, of_graph = gnn.source.num_features, parts.num_features
-    if of_model != of_graph:
-        raise InputError(f"trained: the model takes {of_model} features, the partitions have {of_graph}")
-    if gnn.label_names != parts.label_names:
-        names = f"{list(gnn.label_names[:5])} ... and {list(parts.label_names[:5])} ..."
-        raise InputError(f"trained: the model's classes are not those of the partitions: {names}")
+    check_start(gnn, parts, "trained")
     return gnn
 
 

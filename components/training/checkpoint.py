@@ -28,8 +28,8 @@ from .training_state import TrainingState
 
 STATE = "state.safetensors"
 GRAPH_FILE = "graph.dgl"
-NO_PART_IN_RESULT = ("checkpoint_folder", "num_samplers", "timeout_s")
-"""Options that may differ when a training goes on."""
+NO_PART_IN_RESULT = ("checkpoint_folder", "num_samplers", "timeout_s", "warm_start")
+"""Options that may differ when a training goes on; of a warm start its weights count, not where they lay."""
 
 
 def training_digest(

@@ -31,6 +31,7 @@ def train_gnn(
     fan_outs: list[int] = [10],
     site: str = "",
     checkpoint_folder: str = "",
+    warm_start: str = "",
     num_samplers: int = 0,
     seed: int = 0,
     timeout_s: int = 86400,
@@ -48,7 +49,8 @@ def train_gnn(
         metrics: Accuracies, epochs and their time.
         classification: Confusion matrix and ROC curve of the test nodes.
         report: Loss curves and a table of classes.
-        architecture: "sage" (GraphSAGE with the mean aggregator), "gcn" or "gat"; not used with entry_point.
+        architecture: "sage" (GraphSAGE with the mean aggregator), "gcn" or "gat"; not used with entry_point
+            or with warm_start.
         entry_point: Your own model, module:function, called as build(num_features, num_classes,
             **model_options).
         user_code: Folder or .py file (path or URI) with the module of entry_point; it is executed, so
@@ -69,6 +71,8 @@ def train_gnn(
         site: Site to train at, by name or folder (site-0 is the first); empty is the only one.
         checkpoint_folder: Folder where the state after each epoch is kept, to go on from if the training
             is ended; on a volume that outlives the step's pod. Empty is beside the model.
+        warm_start: Trained GNN to start from, the path or URI of its folder; its architecture and options
+            are taken too. Empty is fresh weights.
         num_samplers: Processes per worker that sample ahead; 0 samples in the worker itself.
         seed: Seed of weights, order, dropout and sampling.
         timeout_s: Seconds after which the whole training is ended as failed.
@@ -98,6 +102,7 @@ def train_gnn(
             fan_outs=fan_outs,
             site=site,
             checkpoint_folder=checkpoint_folder,
+            warm_start=warm_start,
             num_samplers=num_samplers,
             seed=seed,
             timeout_s=timeout_s,

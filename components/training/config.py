@@ -114,6 +114,9 @@ class TrainingConfig(LearningConfig):
     checkpoint_folder: str = ""
     """Folder where the state after each epoch is kept, to go on from if the training is ended; on a volume
     that outlives the step's pod. Empty: beside the model."""
+    warm_start: str = ""
+    """Trained GNN to start from, the path or URI of its folder; its architecture and options are taken too.
+    Empty: fresh weights."""
 
     def __post_init__(self) -> None:
         """Checks the values."""

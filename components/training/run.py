@@ -6,15 +6,15 @@ Plans the processes of one site, runs them, writes model, predictions and report
 import json
 import shutil
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .._files import InputError
-from .._files.checkpoints import forget, usable_folder
+from .._files import InputError, sha256
+from .._files.checkpoints import digest, forget, usable_folder
 from .._launch import Job, free_ports, progress, run_job
 from ..partition.partitions import Partitions, SitePartitions, read_partitions
 from .checkpoint import last_epoch, training_digest
@@ -32,8 +32,9 @@ from .outcome import (
 from .shared_memory import check_shared_memory
 from .site import shared_memory_prefix, site_roles
 from .summary import write_report
-from .trained_gnn import ModelSource, write_trained_gnn
+from .trained_gnn import ModelSource, TrainedGnn, write_trained_gnn
 from .user_code import fetch_user_code
+from .warm_start import check_start, fetch_trained_gnn
 from .work_folder import work_folder
 from .worker import BEST, HISTORY, WorkerJob
 
@@ -82,11 +83,14 @@ def run(config: TrainingConfig, partitions: Path, outputs: Outputs) -> Result:
         parts = read_partitions(partitions)
         site = _chosen_site(parts, config.site)
         check_shared_memory([site], config.num_samplers)
-        source = model_source(config, parts, work)
+        start = _start(config, parts, work)
+        if start is not None:
+            config = replace(config, num_layers=start.source.num_layers)
+        source = model_source(config, parts, work) if start is None else start.source
         beside = outputs.model.with_name(f"{outputs.model.name}-checkpoints")
         kept = usable_folder(Path(config.checkpoint_folder or beside))
-        checkpoints = kept / training_digest(config, source, partitions)
-        _train(config, site, source, work, checkpoints)
+        checkpoints = kept / _digest(config, source, start, partitions)
+        _train(config, site, source, work, checkpoints, None if start is None else start.weights)
         outcome = read_outcome(work, site=site.name, num_parts=site.num_parts, node_ids=site.node_ids())
         result = _write(config, parts, source, [outcome], work, outputs)
     forget(checkpoints)
@@ -128,8 +132,29 @@ def model_source(config: TrainingConfig, parts: Partitions, work: Path) -> Model
     return source
 
 
+def _start(config: TrainingConfig, parts: Partitions, work: Path) -> TrainedGnn | None:
+    if not config.warm_start:
+        return None
+    start = fetch_trained_gnn(config.warm_start, work / "warm_start")
+    check_start(start, parts, f"warm_start {config.warm_start!r}")
+    progress(f"starts from a trained model: {start.source.entry_point or start.source.architecture}")
+    return start
+
+
+def _digest(config: TrainingConfig, source: ModelSource, start: TrainedGnn | None, partitions: Path) -> str:
+    of_training = training_digest(config, source, partitions)
+    if start is None:
+        return of_training
+    return digest({"start": sha256(start.weights)}, None, {"of": of_training})
+
+
 def _train(
-    config: TrainingConfig, site: SitePartitions, source: ModelSource, work: Path, checkpoints: Path
+    config: TrainingConfig,
+    site: SitePartitions,
+    source: ModelSource,
+    work: Path,
+    checkpoints: Path,
+    start: Path | None,
 ) -> None:
     run_id = uuid.uuid4().hex[:8]
     resume_epoch = last_epoch(checkpoints, site.num_parts)
@@ -140,6 +165,7 @@ def _train(
         port=free_ports(1)[0],
         checkpoints=checkpoints.absolute(),
         resume_epoch=resume_epoch,
+        start=start,
     )
     roles = site_roles(
         site,

@@ -31,7 +31,7 @@ from .exchange import Exchange, TorchExchange
 from .loop import Hooks, fit
 from .models import Stack
 from .site_view import SiteView, open_site
-from .trained_gnn import ModelSource, save_weights
+from .trained_gnn import ModelSource, load_weights, save_weights
 
 JOB = "job.json"
 BEST = "best.safetensors"
@@ -58,6 +58,8 @@ class WorkerJob:
     """The training's folder of checkpoints."""
     resume_epoch: int
     """The epoch whose checkpoint to go on from; 0 begins afresh."""
+    start: Path | None = None
+    """Weights to start from, as safetensors; None for fresh ones."""
 
     def write(self) -> Path:
         """Writes `job.json` and returns its path."""
@@ -71,6 +73,7 @@ class WorkerJob:
             "port": self.port,
             "checkpoints": str(self.checkpoints),
             "resume_epoch": self.resume_epoch,
+            "start": str(self.start) if self.start else "",
         }
         path = self.work / JOB
         with new_file(path) as temporary:
@@ -90,6 +93,7 @@ class WorkerJob:
             port=document["port"],
             checkpoints=Path(document["checkpoints"]),
             resume_epoch=document["resume_epoch"],
+            start=Path(document["start"]) if document["start"] else None,
         )
 
 
@@ -102,6 +106,8 @@ def main(arguments: list[str]) -> None:
     job = WorkerJob.read(Path(arguments[1]))
     torch.manual_seed(job.config.seed)
     model = job.source.build()
+    if job.start is not None:
+        load_weights(model, job.start)
     site = open_site(arguments[0], job.config, allow_sparse=isinstance(model, Stack))
     exchange = TorchExchange(
         "127.0.0.1",

@@ -11,7 +11,7 @@ from geokfp.components._launch import ProcessFailed
 from geokfp.components.training import models
 from geokfp.components.training.config import TrainingConfig
 from geokfp.components.training.run import Outputs, run
-from geokfp.components.training.trained_gnn import read_trained_gnn
+from geokfp.components.training.trained_gnn import ModelSource, read_trained_gnn, write_trained_gnn
 from support.real_graphs import communities, partitioned
 
 # DGL leaves /proc/self/status open when it partitions.
@@ -145,3 +145,28 @@ def test_bad_inputs_are_named_before_anything_starts(graph, tmp_path, partitions
     two_sites = partitioned(graph, tmp_path / "sites", num_sites=2, num_parts=1)
     with pytest.raises(InputError, match="site '': must be one of site-0, site-1"):
         run(TrainingConfig(), two_sites, outputs(tmp_path))
+
+
+def test_a_warm_start_goes_on_from_the_weights_and_takes_the_architecture(graph, partitions, tmp_path):
+    first = outputs(tmp_path / "first")
+    run(TrainingConfig(architecture="gcn", hidden_size=12, num_layers=3, epochs=4), partitions, first)
+    barely = TrainingConfig(warm_start=f"file:{first.model}", learning_rate=1e-9, epochs=1, num_layers=2)
+    second = outputs(tmp_path / "second")
+    run(barely, partitions, second)
+    before, after = (read_trained_gnn(out.model) for out in (first, second))
+    assert (after.source.architecture, after.source.num_layers) == ("gcn", 3)
+    for was, now in zip(before.build().parameters(), after.build().parameters(), strict=True):
+        assert torch.allclose(was, now, atol=1e-7)
+
+
+def test_a_warm_start_that_does_not_fit_is_refused(partitions, tmp_path):
+    source = ModelSource(architecture="sage", num_features=5, num_classes=3, num_layers=2)
+    path = tmp_path / "narrow"
+    schema = {"label_names": ["a", "b", "c"], "feature_names": [], "fingerprint": ""}
+    write_trained_gnn(
+        path, source=source, weights=source.build().state_dict(), schema=schema, metrics={}, history=[]
+    )
+    with pytest.raises(InputError, match=r"warm_start .*narrow': the model takes 5 features, the partitions"):
+        run(TrainingConfig(warm_start=str(path)), partitions, outputs(tmp_path / "out"))
+    with pytest.raises(InputError, match=r"absent/manifest.json: no such file"):
+        run(TrainingConfig(warm_start=str(tmp_path / "absent")), partitions, outputs(tmp_path / "out"))
