@@ -4,18 +4,17 @@ Knows nothing of what lies in it.
 """
 
 import os
+import shutil
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-import fsspec
-
 from .atomic import new_directory, new_file
 from .errors import ArtifactError
 from .manifest import NAME, listed_files
-from .uri import errors_named, local_path
+from .uri import errors_named, local_path, remote_path
 
 
 class Folder:
@@ -87,6 +86,35 @@ class Folder:
                 system, root = self._remote()
                 system.pipe_file(f"{root}/{name}", content)
 
+    def put_file(self, source: Path, name: str) -> None:
+        """Copies a local file here, however large, in the place of an older one; see `replace`."""
+        with errors_named(f"{self.uri}/{name}", "written"):
+            if self._path is not None:
+                with new_file(self._path / name) as temporary:
+                    shutil.copyfile(source, temporary)
+            else:
+                system, root = self._remote()
+                system.put_file(str(source), f"{root}/{name}")
+
+    def get_file(self, name: str, target: Path) -> None:
+        """Copies a file from here to a local path, whole or not at all, however large."""
+        with errors_named(f"{self.uri}/{name}"), new_file(target) as temporary:
+            if self._path is not None:
+                shutil.copyfile(self._path / name, temporary)
+            else:
+                system, root = self._remote()
+                system.get_file(f"{root}/{name}", str(temporary))
+
+    def remove(self) -> None:
+        """Removes everything that lies in it, if there is anything."""
+        with errors_named(self.uri, "removed"):
+            if self._path is not None:
+                shutil.rmtree(self._path, ignore_errors=True)
+            else:
+                system, root = self._remote()
+                if system.exists(root):
+                    system.rm(root, recursive=True)
+
     def fetch_artifact(self, target: Path) -> None:
         """Copies the artifact that lies here, by its manifest, whole or not at all.
 
@@ -123,7 +151,7 @@ class Folder:
         self.replace(NAME, manifest)
 
     def _remote(self) -> tuple[Any, str]:
-        system, root = fsspec.core.url_to_fs(self.uri)
+        system, root = remote_path(self.uri)
         system.invalidate_cache()  # others write there too
         return system, root
 

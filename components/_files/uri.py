@@ -16,11 +16,15 @@ import fsspec
 
 from .errors import InputError
 
+OBJECT_STORES = ("s3", "gs", "gcs", "minio")
+"""Schemes of what every machine reaches by the same URI."""
+
 _BUFFER_BYTES = 1 << 18
 _LIBRARIES = {
     "http": "aiohttp",
     "https": "aiohttp",
     "s3": "s3fs",
+    "minio": "s3fs",
     "gs": "gcsfs",
     "gcs": "gcsfs",
     "az": "adlfs",
@@ -55,6 +59,22 @@ def local_path(uri: str) -> Path | None:
     return None if "://" in uri or "::" in uri else Path(uri)
 
 
+def is_object_store(uri: str) -> bool:
+    """Tells whether a URI names something that every machine reaches by it, unlike a path."""
+    return urlsplit(uri).scheme in OBJECT_STORES
+
+
+def remote_path(uri: str) -> tuple[Any, str]:
+    """Returns fsspec's file system of a URI, and the path in it.
+
+    `minio://`, as Kubeflow Pipelines names its own store, is S3 at the address in AWS_ENDPOINT_URL, which
+    S3's library reads from the environment by itself.
+    """
+    known = f"s3{uri.removeprefix('minio')}" if uri.startswith("minio://") else uri
+    found: tuple[Any, str] = fsspec.core.url_to_fs(known)
+    return found
+
+
 def exists(uri: str) -> bool:
     """Tells whether `uri` names something that is there.
 
@@ -65,7 +85,7 @@ def exists(uri: str) -> bool:
     with errors_named(uri):
         if path is not None:
             return path.exists()
-        file_system, remote = fsspec.core.url_to_fs(uri)
+        file_system, remote = remote_path(uri)
         return bool(file_system.exists(remote))
 
 
@@ -104,7 +124,7 @@ def local_file(uri: str) -> Iterator[Path]:
 
 
 def _open_remote(uri: str) -> io.BufferedReader:
-    file_system, path = fsspec.core.url_to_fs(uri)
+    file_system, path = remote_path(uri)
     return io.BufferedReader(_Named(file_system.open(path, "rb"), uri), _BUFFER_BYTES)
 
 

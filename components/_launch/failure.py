@@ -54,7 +54,7 @@ def failure_recorded(step: str, *, beside: Path) -> Iterator[None]:
     try:
         yield
     except (Exception, KeyboardInterrupt, SystemExit) as error:
-        _write(path, _record(step, error))
+        _write(path, record_of(step, error))
         raise
     path.unlink(missing_ok=True)
 
@@ -69,7 +69,8 @@ def read_failures(root: Path) -> list[FailureRecord]:
     return [_read(path) for path in paths]
 
 
-def _record(step: str, error: BaseException) -> FailureRecord:
+def record_of(step: str, error: BaseException) -> FailureRecord:
+    """Returns what is to be told of an error that ends a step, or a pod of it."""
     if isinstance(error, ProcessFailed):
         return FailureRecord(step=step, replica=error.replica, cause=error.cause, last_lines=error.last_lines)
     text = " ".join(str(error).split())
@@ -82,14 +83,32 @@ def _record(step: str, error: BaseException) -> FailureRecord:
     )
 
 
+def to_json(record: FailureRecord) -> str:
+    """Returns a record as the text of `error.json`."""
+    return json.dumps(asdict(record), indent=2) + "\n"
+
+
+def from_json(text: str, name: str) -> FailureRecord:
+    """Reads what `to_json` wrote.
+
+    Raises:
+        ArtifactError: it is something else; `name` says where it was.
+    """
+    try:
+        document = json.loads(text)
+        return FailureRecord(**{**document, "last_lines": tuple(document["last_lines"])})
+    except (ValueError, KeyError, TypeError) as error:
+        raise ArtifactError(f"{name}: not a record of a failure ({error})") from error
+
+
 def _write(path: Path, record: FailureRecord) -> None:
     with new_file(path) as temporary:
-        temporary.write_text(json.dumps(asdict(record), indent=2) + "\n", encoding="utf-8")
+        temporary.write_text(to_json(record), encoding="utf-8")
 
 
 def _read(path: Path) -> FailureRecord:
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-        return FailureRecord(**{**document, "last_lines": tuple(document["last_lines"])})
-    except (ValueError, KeyError, TypeError) as error:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
         raise ArtifactError(f"{path}: not a record of a failure ({error})") from error
+    return from_json(text, str(path))

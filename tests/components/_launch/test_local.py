@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 from geokfp.components._launch import Job, ProcessFailed, Replica, Role, run_job
+from support.process_ends import all_gone
 
 TESTS = Path(__file__).parents[2]
 
@@ -53,17 +54,6 @@ def wait_until(condition: Callable[[], bool], what: str) -> None:
     while not condition():
         assert time.monotonic() < deadline, f"waited 30 s for {what}"
         time.sleep(0.02)
-
-
-def all_gone(pids: Path) -> bool:
-    return all(gone(int(pid)) for pid in pids.read_text().split())
-
-
-def gone(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
 
 
 def test_runs_with_arguments_and_environment(tmp_path: Path) -> None:
