@@ -212,7 +212,9 @@ def test_a_library_that_is_not_installed_is_named(
     scheme: str, library: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, library, None)
-    monkeypatch.delitem(fsspec.registry._registry, scheme, raising=False)  # where it was opened before
+    monkeypatch.delitem(
+        sys.modules["fsspec.registry"]._registry, scheme, raising=False
+    )  # where it was opened before
     monkeypatch.delitem(sys.modules, "fsspec.implementations.http", raising=False)
     uri = f"{scheme}://host/a.csv"
     told = f"{uri}: {scheme} needs a library that is not installed: pip install {library}"
