@@ -1,6 +1,6 @@
 """Launches to turn into objects: the smallest, and one with every setting."""
 
-from geokfp.components._launch.pods import PodGroup, PodLaunch, PodSettings, StepPod
+from geokfp.components._launch.pods import PodGroup, PodLaunch, PodService, PodSettings, StepPod
 
 SETTINGS = PodSettings(
     resources={"limits": {"cpu": "4", "memory": "8Gi", "nvidia.com/gpu": "1"}, "requests": {"cpu": "2"}},
@@ -68,7 +68,12 @@ def one_group() -> PodLaunch:
 def every_setting() -> PodLaunch:
     """Returns a root and two groups of another size and image, with all settings, in another cluster."""
     return pod_launch(
-        pod_group("root", 1, ports={"tree": 7070}),
+        pod_group(
+            "root",
+            1,
+            ports={"tree": 7070},
+            service=PodService(kind="LoadBalancer", port=443, target_port=7070, address="192.0.2.7"),
+        ),
         pod_group(
             "site-oslo",
             3,
@@ -77,7 +82,12 @@ def every_setting() -> PodLaunch:
             settings=PodSettings(**_without_account()),
             shared_memory_bytes=3 * 10**9,
         ),
-        pod_group("site-paris", 1, settings=SETTINGS),
+        pod_group(
+            "site-paris",
+            1,
+            settings=SETTINGS,
+            service=PodService(kind="NodePort", port=30070, target_port=7070),
+        ),
         name="geo-train-0123456789",
         step="geo_train",
         run_id="a run: of nobody's making",

@@ -17,8 +17,16 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from ..pods import PodLaunch
-from . import job, jobset
-from .object_names import GROUP_LABEL, LAUNCH_LABEL, RUN_LABEL, STEP_LABEL, label_value, launch_name
+from . import dgljob, job, jobset, trainjob
+from .object_names import (
+    GROUP_LABEL,
+    LAUNCH_LABEL,
+    RUN_LABEL,
+    STEP_LABEL,
+    label_value,
+    launch_name,
+    opened_service_name,
+)
 from .owner import owned
 from .pod_template import unescaped
 
@@ -31,6 +39,7 @@ __all__ = [
     "Manifest",
     "label_value",
     "launch_name",
+    "opened_service_name",
     "owned",
     "unescaped",
 ]
@@ -50,5 +59,10 @@ class Manifest(Protocol):
         """Returns the DNS names of each group's pods, in order."""
 
 
-MANIFESTS: Mapping[str, Manifest] = {"job": job, "jobset": jobset}
+MANIFESTS: Mapping[str, Manifest] = {
+    "job": job,
+    "jobset": jobset,
+    "trainjob": trainjob,
+    "dgljob": dgljob,
+}
 """Kinds by name, as the parameter `launcher` takes them."""

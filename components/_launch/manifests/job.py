@@ -4,7 +4,7 @@ from typing import Any
 
 from ..pods import PodGroup, PodLaunch
 from .object_names import checked_hosts, group_name, labels
-from .owner import owner_service
+from .owner import opened_services, owner_service
 from .pod_template import pod_template
 
 
@@ -22,7 +22,8 @@ def hosts(launch: PodLaunch) -> dict[str, tuple[str, ...]]:
 
 def objects(launch: PodLaunch) -> list[dict[str, Any]]:
     """Returns the objects in the order of their creation; the first owns the others."""
-    return [owner_service(launch), *(_job(launch, group) for group in launch.groups)]
+    jobs = [_job(launch, group) for group in launch.groups]
+    return [owner_service(launch), *opened_services(launch), *jobs]
 
 
 def indexed_job_spec(launch: PodLaunch, group: PodGroup, template: dict[str, Any]) -> dict[str, Any]:

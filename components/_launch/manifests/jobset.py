@@ -5,7 +5,7 @@ from typing import Any
 from ..pods import PodGroup, PodLaunch
 from .job import indexed_job_spec
 from .object_names import checked_hosts, group_name, labels
-from .owner import owner_service
+from .owner import opened_services, owner_service
 from .pod_template import pod_template
 
 
@@ -42,7 +42,7 @@ def objects(launch: PodLaunch) -> list[dict[str, Any]]:
             "replicatedJobs": [_replicated_job(launch, group) for group in launch.groups],
         },
     }
-    return [owner_service(launch), job_set]
+    return [owner_service(launch), *opened_services(launch), job_set]
 
 
 def _replicated_job(launch: PodLaunch, group: PodGroup) -> dict[str, Any]:

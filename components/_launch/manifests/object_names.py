@@ -70,6 +70,11 @@ def group_name(launch: PodLaunch, group: PodGroup) -> str:
     return f"{launch.name}-{group.name}"
 
 
+def opened_service_name(launch: PodLaunch, group: PodGroup) -> str:
+    """Returns the name of the Service that opens a port of a group beyond the cluster."""
+    return f"{group_name(launch, group)}-open"
+
+
 def checked_hosts(hosts: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
     """Returns DNS names as they are.
 

@@ -5,11 +5,12 @@ step's pod as its own owner, so that it goes with that pod at the latest.
 """
 
 import copy
+import ipaddress
 from collections.abc import Mapping
 from typing import Any
 
-from ..pods import PodLaunch
-from .object_names import LAUNCH_LABEL, labels
+from ..pods import PodGroup, PodLaunch, PodService
+from .object_names import GROUP_LABEL, LAUNCH_LABEL, labels, opened_service_name
 
 
 def owner_service(launch: PodLaunch) -> dict[str, Any]:
@@ -40,6 +41,41 @@ def headless_service(launch: PodLaunch, name: str, selector: Mapping[str, str]) 
             "selector": dict(selector),
         },
     }
+
+
+def opened_services(launch: PodLaunch) -> list[dict[str, Any]]:
+    """Returns a Service for each group with a port that is open beyond the cluster."""
+    return [_opened(launch, group, group.service) for group in launch.groups if group.service]
+
+
+def _opened(launch: PodLaunch, group: PodGroup, service: PodService) -> dict[str, Any]:
+    port: dict[str, Any] = {"name": "opened", "port": service.port, "targetPort": service.target_port}
+    spec: dict[str, Any] = {
+        "type": service.kind,
+        "selector": {LAUNCH_LABEL: launch.name, GROUP_LABEL: group.name},
+        "ports": [port],
+    }
+    if service.kind == "NodePort":
+        port["nodePort"] = service.port
+    elif _is_ipv4(service.address):
+        spec["loadBalancerIP"] = service.address
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {
+            "name": opened_service_name(launch, group),
+            "namespace": launch.namespace,
+            "labels": labels(launch, group),
+        },
+        "spec": spec,
+    }
+
+
+def _is_ipv4(address: str) -> bool:
+    try:
+        return bool(ipaddress.IPv4Address(address))
+    except ipaddress.AddressValueError:
+        return False
 
 
 def owned(obj: Mapping[str, Any], owner: Mapping[str, Any]) -> dict[str, Any]:

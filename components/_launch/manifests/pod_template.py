@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..._files import InputError
-from ..pods import MAX_DOCUMENT_BYTES, PodGroup, PodLaunch
+from ..pods import MAX_DOCUMENT_BYTES, PodGroup, PodLaunch, PodSettings
 from .object_names import labels
 from .quantity import bytes_of
 
@@ -59,21 +59,32 @@ def pod_template(
     Raises:
         InputError: settings that contradict each other, or the launch.
     """
-    settings = group.settings
     spec: dict[str, Any] = {
         "restartPolicy": "Never",
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
         "subdomain": subdomain,
-        "serviceAccountName": settings.service_account,
-        "imagePullSecrets": [{"name": name} for name in settings.image_pull_secrets],
-        "nodeSelector": dict(settings.node_selector),
-        "affinity": dict(settings.affinity),
-        "tolerations": [dict(toleration) for toleration in settings.tolerations],
+        **scheduling(group.settings),
         "containers": [_container(launch, group, hosts, index_field)],
         "volumes": volumes(group),
     }
-    return {"metadata": pod_metadata(launch, group), "spec": _said(spec)}
+    return {"metadata": pod_metadata(launch, group), "spec": said(spec)}
+
+
+def scheduling(settings: PodSettings) -> dict[str, Any]:
+    """Returns which account pods run under, and on which nodes."""
+    return {
+        "serviceAccountName": settings.service_account,
+        "imagePullSecrets": [{"name": name} for name in settings.image_pull_secrets],
+        "nodeSelector": dict(settings.node_selector),
+        "affinity": copy.deepcopy(dict(settings.affinity)),
+        "tolerations": [dict(toleration) for toleration in settings.tolerations],
+    }
+
+
+def said(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns fields without those that say nothing: empty and absent are not always the same."""
+    return {name: value for name, value in fields.items() if value not in ("", {}, [])}
 
 
 def pod_metadata(launch: PodLaunch, group: PodGroup) -> dict[str, Any]:
@@ -184,9 +195,4 @@ def _container(
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "securityContext": copy.deepcopy(SECURITY),
     }
-    return _said(container)
-
-
-def _said(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Leaves out what says nothing: null, "", {} and [] differ from an absent field on some servers."""
-    return {name: value for name, value in fields.items() if value not in ("", {}, [])}
+    return said(container)
