@@ -37,8 +37,8 @@ from .attempts import Kept, run_attempts
 from .config import GeoTrainingConfig
 from .job import METRICS, GeoJob
 from .metrics.watch import measured_of
+from .nodes.shards import root_names
 from .security import check_certificates
-from .shards import root_names
 from .summary import Alone, Classes, Links, write_report
 from .topology import read
 from .tree_job import TreeJob

@@ -11,25 +11,25 @@ from functools import partial
 from pathlib import Path
 
 from .._launch import fail, progress
-from .aggregator import Aggregator, AggregatorSettings
-from .carrier import Carrier
-from .client import Client, ClientSettings
+from .checkpoints.journal import Journal
+from .checkpoints.memory import Memory
+from .checkpoints.node_checkpoints import Keeper, node_keeper
 from .compression import Compressor, compression
 from .compression.needed import bytes_a_value
-from .entering import Entry
-from .heartbeats import Silence
-from .in_blocks import carrier, differential, open_dock
-from .journal import Journal
-from .memory import Memory
+from .links.carrier import Carrier
+from .links.client import Client, ClientSettings
+from .links.heartbeats import Silence
+from .links.in_blocks import carrier, differential, open_dock
 from .metrics import UNOBSERVED, Observer
 from .metrics.watch import recorder_of, watching
-from .node_checkpoints import Keeper, node_keeper
-from .presence import FaultRules
+from .nodes.aggregator import Aggregator, AggregatorSettings
+from .nodes.entering import Entry
+from .nodes.presence import FaultRules
+from .nodes.shards import ShardRouter
 from .relaying import Uplink
 from .relaying.assembly import Reach, root_relaying, site_relay
 from .scheduling import transmission
 from .security import check_certificates, transport
-from .shards import ShardRouter
 from .synchronization import NodePolicy, synchronization
 from .synchronization.node import Root
 from .topology import ROOT

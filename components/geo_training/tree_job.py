@@ -15,15 +15,15 @@ from .._files.checkpoints import digest
 from .choices import check_choices
 from .compression import compression
 from .metrics.ports import check_port
+from .nodes.shards import Shard, shards_of
 from .scheduling import Slices, transmission
 from .scheduling.relay import TsEngine
 from .security import check_security
-from .shards import Shard, shards_of
 from .synchronization import synchronization
 from .topology import ROOT, Topology, read
 from .transport.base import Address, Traffic
 from .transport.sealing import check_secret
-from .units import FLOAT_BYTES
+from .wire.units import FLOAT_BYTES
 
 KEYS = (
     "run_id",

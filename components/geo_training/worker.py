@@ -21,18 +21,18 @@ from ..training.models import Stack
 from ..training.site_view import SiteView, open_site
 from ..training.trained_gnn import load_weights
 from ..training.worker import BEST, save_best, show_epoch, write_history, write_outcome
-from .client import Client
-from .exchange import GeoExchange
-from .gnn_checkpoints import GeoCheckpoints
+from .checkpoints.gnn_checkpoints import GeoCheckpoints
+from .checkpoints.worker_checkpoints import Pace, WorkerShelf
+from .frameworks.exchange import GeoExchange
 from .job import GeoJob, write_json
+from .links.client import Client
 from .metrics.watch import recorder_of, watch_worker
-from .pace import agreed_slices
-from .plane import Members, Plane
 from .server import dial, end_process
 from .synchronization import synchronization
 from .transport.base import Traffic
-from .units import SITE, TREE
-from .worker_checkpoints import Pace, WorkerShelf
+from .wire.units import SITE, TREE
+from .workers.pace import agreed_slices
+from .workers.plane import Members, Plane
 
 
 def main(arguments: list[str]) -> None:

@@ -8,12 +8,12 @@ from typing import Any
 import mxnet as mx
 import numpy as np
 
-from ..geo_training.mxnet_replica import MxnetReplica
-from ..geo_training.mxnet_state import load_updater_state, updater_state
-from ..geo_training.plane import Plane
-from ..geo_training.state import State
+from ..geo_training.checkpoints.state import State
+from ..geo_training.frameworks.mxnet_replica import MxnetReplica
+from ..geo_training.frameworks.mxnet_state import load_updater_state, updater_state
 from ..geo_training.synchronization import WorkerPolicy
 from ..geo_training.synchronization.agreed import holding_agreed
+from ..geo_training.workers.plane import Plane
 from ..ingest.graph import Array
 from .learner import Judged, Shapes, flat_outputs
 from .source import Built

@@ -7,9 +7,9 @@ from typing import Protocol
 
 import numpy as np
 
-from ..geo_training.plane import Plane
-from ..geo_training.state import Stateful
+from ..geo_training.checkpoints.state import Stateful
 from ..geo_training.synchronization import WorkerPolicy
+from ..geo_training.workers.plane import Plane
 from ..ingest.graph import Array
 from .source import MXNET, Built
 

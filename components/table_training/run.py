@@ -15,8 +15,8 @@ from .._launch import Job, Replica, Role, free_ports, progress
 from ..geo_training.attempts import Kept, run_attempts
 from ..geo_training.job import METRICS
 from ..geo_training.metrics.watch import measured_of
+from ..geo_training.nodes.shards import root_names
 from ..geo_training.security import check_certificates
-from ..geo_training.shards import root_names
 from ..geo_training.summary import Classes, Links
 from ..geo_training.topology import Topology, read
 from ..geo_training.tree_job import TreeJob

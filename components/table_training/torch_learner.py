@@ -6,11 +6,11 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from ..geo_training.exchange import GeoExchange
-from ..geo_training.plane import Plane
-from ..geo_training.state import State
+from ..geo_training.checkpoints.state import State
+from ..geo_training.frameworks.exchange import GeoExchange
+from ..geo_training.frameworks.torch_state import load_torch_state, torch_state
 from ..geo_training.synchronization import WorkerPolicy
-from ..geo_training.torch_state import load_torch_state, torch_state
+from ..geo_training.workers.plane import Plane
 from ..ingest.graph import Array
 from .learner import Judged, Shapes, flat_outputs
 from .source import Built

@@ -12,14 +12,14 @@ import numpy as np
 
 from .._files import new_file
 from .._launch import progress
+from ..geo_training.checkpoints.state import STATE, State
+from ..geo_training.checkpoints.worker_checkpoints import Pace, WorkerShelf
 from ..geo_training.metrics.watch import recorder_of, watch_worker
-from ..geo_training.pace import agreed_slices
-from ..geo_training.plane import Members, Plane
 from ..geo_training.server import dial, end_process
-from ..geo_training.state import STATE, State
 from ..geo_training.synchronization import synchronization
 from ..geo_training.transport.base import Traffic
-from ..geo_training.worker_checkpoints import Pace, WorkerShelf
+from ..geo_training.workers.pace import agreed_slices
+from ..geo_training.workers.plane import Members, Plane
 from ..ingest.graph import Array
 from ..training.seeds import draw_seed, seed_everything
 from . import totals

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 from geokfp.components.geo_training.compression import compression, decode
-from geokfp.components.geo_training.units import Unit
+from geokfp.components.geo_training.wire.units import Unit
 from threadpoolctl import threadpool_limits
 
 NUM_VALUES = 57_000_000

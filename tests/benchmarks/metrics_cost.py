@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from geokfp.components._launch import free_ports
 from geokfp.components.geo_training.metrics import UNOBSERVED, Observer, Recorder
-from geokfp.components.geo_training.plane import Layout, Members, Plane
 from geokfp.components.geo_training.transport.tcp import TcpTransport
+from geokfp.components.geo_training.workers.plane import Layout, Members, Plane
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from support.geo_tree import at_once, topology, tree

@@ -163,7 +163,7 @@ def _start(
 
 def work(options: argparse.Namespace) -> None:
     """Trains as one worker; leaves the moments between its steps."""
-    from geokfp.components.geo_training.torch_worker import join
+    from geokfp.components.geo_training.frameworks.torch_worker import join
 
     torch.manual_seed(0)
     torch.set_num_threads(1)

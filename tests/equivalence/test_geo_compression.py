@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 import torch
-from geokfp.components.geo_training.client import Terms
 from geokfp.components.geo_training.errors import RefusedError
-from geokfp.components.geo_training.exchange import GeoExchange
-from geokfp.components.geo_training.plane import Members, Plane
+from geokfp.components.geo_training.frameworks.exchange import GeoExchange
+from geokfp.components.geo_training.links.client import Terms
 from geokfp.components.geo_training.synchronization import synchronization
-from geokfp.components.geo_training.units import TREE, Unit
+from geokfp.components.geo_training.wire.units import TREE, Unit
+from geokfp.components.geo_training.workers.plane import Members, Plane
 from support.geo_tree import at_once, topology, tree
 from support.memory_transport import MemoryTransport
 from torch import nn

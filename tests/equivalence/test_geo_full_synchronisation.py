@@ -3,11 +3,11 @@
 import pytest
 import torch
 from geokfp.components._launch import free_ports
-from geokfp.components.geo_training.exchange import GeoExchange
-from geokfp.components.geo_training.plane import Members, Plane
+from geokfp.components.geo_training.frameworks.exchange import GeoExchange
 from geokfp.components.geo_training.scheduling import InOrder
 from geokfp.components.geo_training.synchronization import synchronization
 from geokfp.components.geo_training.transport.tcp import TcpTransport
+from geokfp.components.geo_training.workers.plane import Members, Plane
 from support.geo_tree import at_once, topology, tree
 from torch import nn
 

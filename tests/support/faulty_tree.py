@@ -6,20 +6,20 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from geokfp.components.geo_training.aggregator import Aggregator, AggregatorSettings
-from geokfp.components.geo_training.client import Client, ClientSettings
+from geokfp.components.geo_training.checkpoints.journal import Journal
+from geokfp.components.geo_training.checkpoints.memory import Memory
+from geokfp.components.geo_training.checkpoints.node_checkpoints import ROUND, Keeper, Shelf
 from geokfp.components.geo_training.compression import compression
-from geokfp.components.geo_training.entering import Entry
 from geokfp.components.geo_training.errors import GeoError, KeepingError, RefusedError
-from geokfp.components.geo_training.journal import Journal
-from geokfp.components.geo_training.memory import Memory
-from geokfp.components.geo_training.node_checkpoints import ROUND, Keeper, Shelf
-from geokfp.components.geo_training.plane import Members, Plane
-from geokfp.components.geo_training.presence import FaultRules
-from geokfp.components.geo_training.route import TreeRouter
+from geokfp.components.geo_training.links.client import Client, ClientSettings
+from geokfp.components.geo_training.nodes.aggregator import Aggregator, AggregatorSettings
+from geokfp.components.geo_training.nodes.entering import Entry
+from geokfp.components.geo_training.nodes.presence import FaultRules
+from geokfp.components.geo_training.nodes.route import TreeRouter
 from geokfp.components.geo_training.synchronization import synchronization
 from geokfp.components.geo_training.topology import ROOT
-from geokfp.components.geo_training.units import CHANGES, WEIGHTS
+from geokfp.components.geo_training.wire.units import CHANGES, WEIGHTS
+from geokfp.components.geo_training.workers.plane import Members, Plane
 from support.faults import wait_until
 from support.geo_tree import topology
 from support.network import Network

@@ -7,19 +7,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from geokfp.components.geo_training.aggregator import Aggregator, AggregatorSettings
-from geokfp.components.geo_training.carrier import Carrier, InBlocks
-from geokfp.components.geo_training.client import Client, ClientSettings
+from geokfp.components.geo_training.checkpoints.node_checkpoints import Keeper, Shelf
 from geokfp.components.geo_training.compression import Compressor
 from geokfp.components.geo_training.compression import compression as named
 from geokfp.components.geo_training.errors import GeoError
+from geokfp.components.geo_training.links.carrier import Carrier, InBlocks
+from geokfp.components.geo_training.links.client import Client, ClientSettings
 from geokfp.components.geo_training.metrics import UNOBSERVED, Observer
-from geokfp.components.geo_training.node_checkpoints import Keeper, Shelf
+from geokfp.components.geo_training.nodes.aggregator import Aggregator, AggregatorSettings
+from geokfp.components.geo_training.nodes.shards import ShardRouter, shards_of
 from geokfp.components.geo_training.relaying.assembly import Reach, root_relaying, site_relay
 from geokfp.components.geo_training.relaying.site import SiteRelay
 from geokfp.components.geo_training.scheduling import transmission as sent
 from geokfp.components.geo_training.scheduling.differential import Differential
-from geokfp.components.geo_training.shards import ShardRouter, shards_of
 from geokfp.components.geo_training.synchronization import synchronization as chosen
 from geokfp.components.geo_training.topology import ROOT, Site, Topology
 from geokfp.components.geo_training.transport.base import Address, Transport

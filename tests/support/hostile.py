@@ -4,7 +4,7 @@ import struct
 from collections.abc import Sequence
 
 import numpy as np
-from geokfp.components.geo_training.messages import (
+from geokfp.components.geo_training.wire.messages import (
     MAGIC,
     VERSION,
     Answer,
@@ -21,7 +21,7 @@ from geokfp.components.geo_training.messages import (
     Welcome,
     encode,
 )
-from geokfp.components.geo_training.units import RoundId, Unit
+from geokfp.components.geo_training.wire.units import RoundId, Unit
 
 _HEADER = struct.Struct("<4sBBHIQ")
 _NOWHERE = RoundId("moon", Unit("gradient w", 0, 64), 3)

@@ -3,7 +3,7 @@
 from collections import defaultdict
 
 import numpy as np
-from geokfp.components.geo_training.plane import Members
+from geokfp.components.geo_training.workers.plane import Members
 
 
 class LockStep:

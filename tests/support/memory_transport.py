@@ -5,8 +5,8 @@ import threading
 from collections.abc import Callable
 
 from geokfp.components.geo_training.errors import DeadlineError, LinkClosedError, SilenceError
-from geokfp.components.geo_training.messages import BEFORE_JOIN, Limits, Message, encode, read_message
 from geokfp.components.geo_training.transport.base import Address, Traffic
+from geokfp.components.geo_training.wire.messages import BEFORE_JOIN, Limits, Message, encode, read_message
 
 DROP, REPEAT, CUT = "drop", "repeat", "cut"
 

@@ -20,9 +20,9 @@ import time
 from pathlib import Path
 
 import numpy as np
-from geokfp.components.geo_training.place import Place
-from geokfp.components.geo_training.plane import Layout
-from geokfp.components.geo_training.units import WEIGHTS
+from geokfp.components.geo_training.wire.units import WEIGHTS
+from geokfp.components.geo_training.workers.place import Place
+from geokfp.components.geo_training.workers.plane import Layout
 from support.tree_processes import COUNT, BATCH, gradient_of, rows
 
 index, steps = int(os.environ["INDEX"]), int(os.environ["STEPS"])

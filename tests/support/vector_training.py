@@ -3,8 +3,8 @@
 from functools import partial
 
 import numpy as np
-from geokfp.components.geo_training.plane import Layout, Members, Piece, Plane
 from geokfp.components.geo_training.synchronization import synchronization
+from geokfp.components.geo_training.workers.plane import Layout, Members, Piece, Plane
 from support.geo_tree import at_once, topology, tree
 from support.memory_transport import MemoryTransport
 

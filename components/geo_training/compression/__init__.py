@@ -8,7 +8,7 @@ payload says by what it is read, so that `decode` needs neither options nor stat
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..units import DELTA, Unit
+from ..wire.units import DELTA, Unit
 from .base import Compressor, Technique
 from .blockwise import Blockwise
 from .decoding import decode

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import ClassVar, Protocol, TypeAlias
 
-from ..messages import Array, Payload
-from ..units import Unit
+from ..wire.messages import Array, Payload
+from ..wire.units import Unit
 
 Decoder: TypeAlias = Callable[[Unit, Payload], Array]
 """Reads a payload without state. Raises `ProtocolError` where the buffers are not what the codec writes, and

@@ -15,9 +15,9 @@ from math import ceil, floor
 
 import numpy as np
 
-from ..messages import Array, Payload
-from ..state import State
-from ..units import Unit
+from ..checkpoints.state import State
+from ..wire.messages import Array, Payload
+from ..wire.units import Unit
 from . import sparse
 from .base import Compressor
 from .decoding import decode_values

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ProtocolError
-from ..messages import Array
+from ..wire.messages import Array
 
 _WORDS: Mapping[int, np.dtype[Any]] = {2: np.dtype("<u4"), 4: np.dtype("<u2")}
 """The word whose bytes hold the codes of one packed byte."""

@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..messages import Array, Payload
-from ..state import State, load_into, state_of
-from ..units import Unit
+from ..checkpoints.state import State, load_into, state_of
+from ..wire.messages import Array, Payload
+from ..wire.units import Unit
 from .base import Compressor
 from .bi_sparse import BiSparse
 from .dense import Dense

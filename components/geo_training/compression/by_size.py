@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from ..spec import Interval, OneOf, check
-from ..units import Unit
+from ..wire.units import Unit
 from .base import Compressor
 from .dense import Dense
 from .fp16 import Half

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ..messages import Array
+from ..wire.messages import Array
 
 _VALUES_AT_ONCE = 1 << 18
 

@@ -7,8 +7,8 @@ A codec that holds another is named as a path: `sparse/quantized` has the places
 from collections.abc import Callable, Mapping
 
 from ..errors import ProtocolError
-from ..messages import ABSENT, Array, Payload
-from ..units import Unit
+from ..wire.messages import ABSENT, Array, Payload
+from ..wire.units import Unit
 from . import demo, dense, fp16, quantized, sparse, two_bit, zstd
 from .base import Decoder
 

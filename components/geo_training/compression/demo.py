@@ -14,8 +14,8 @@ from functools import lru_cache
 import numpy as np
 
 from ..errors import ProtocolError
-from ..messages import Array, Payload
-from ..units import Unit
+from ..wire.messages import Array, Payload
+from ..wire.units import Unit
 from .base import Compressor, Decoder
 from .chunks import num_chunks, rows_of
 from .floats import as_float32, checked_magnitude, restored, wire_dtype

@@ -4,8 +4,8 @@ Bytes of n values: n times those of one.
 """
 
 from ..errors import ProtocolError
-from ..messages import Array, Payload
-from ..units import Unit
+from ..wire.messages import Array, Payload
+from ..wire.units import Unit
 from .floats import wire_dtype
 
 NAME = "dense"

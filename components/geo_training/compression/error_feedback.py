@@ -10,9 +10,9 @@ Gradient Compression Schemes*, ICML 2019. Decay: SparseLoCo has 0.95.
 
 import numpy as np
 
-from ..messages import Array, Payload
-from ..state import State, load_into, state_of
-from ..units import Unit
+from ..checkpoints.state import State, load_into, state_of
+from ..wire.messages import Array, Payload
+from ..wire.units import Unit
 from .base import Compressor
 from .decoding import decode_values
 from .floats import as_float32, wire_dtype

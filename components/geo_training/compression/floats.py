@@ -6,8 +6,8 @@ A value that is not finite would stay in a residual for ever, so that it is refu
 import numpy as np
 
 from ..errors import NotFiniteError, ProtocolError, UsageError
-from ..messages import Array
-from ..units import Unit
+from ..wire.messages import Array
+from ..wire.units import Unit
 
 LARGEST = 2.0**126
 """Magnitudes from here on are refused: what is computed from them would leave FP32."""

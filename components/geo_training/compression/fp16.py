@@ -8,8 +8,8 @@ down to 2^-28 of the unit's largest magnitude. Source: Micikevicius et al., *Mix
 import numpy as np
 
 from ..errors import ProtocolError
-from ..messages import Array, Payload
-from ..units import Unit
+from ..wire.messages import Array, Payload
+from ..wire.units import Unit
 from .floats import LARGEST, as_float32, checked_magnitude, restored, wire_dtype
 
 NAME = "fp16"

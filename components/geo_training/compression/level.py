@@ -6,9 +6,9 @@ codec, so that nothing is lost when the level changes: a residual of 2 bits is s
 next round.
 """
 
-from ..messages import Array, Payload
-from ..state import State, load_into, state_of
-from ..units import PLAN, Unit
+from ..checkpoints.state import State, load_into, state_of
+from ..wire.messages import Array, Payload
+from ..wire.units import PLAN, Unit
 from .base import Compressor
 from .dense import Dense
 from .fp16 import Half

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..units import DELTA, Unit
+from ..wire.units import DELTA, Unit
 from . import Compression
 
 NUM_TRIED = 1 << 16

@@ -3,9 +3,9 @@
 import threading
 from collections.abc import Callable
 
-from ..messages import Array, Payload
-from ..state import State, load_into, state_of
-from ..units import DELTA, GRADIENT, Unit
+from ..checkpoints.state import State, load_into, state_of
+from ..wire.messages import Array, Payload
+from ..wire.units import DELTA, GRADIENT, Unit
 from .base import Compressor
 from .dense import Dense
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import ProtocolError
-from ..messages import Array, Payload
-from ..units import Unit
+from ..wire.messages import Array, Payload
+from ..wire.units import Unit
 from .bits import pack, unpack
 from .chunks import num_chunks, rows_of
 from .floats import LARGEST, as_float32, refuse_beyond, restored, wire_dtype

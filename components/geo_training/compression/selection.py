@@ -5,8 +5,8 @@ Of equal magnitudes the first ones are taken. All indices are int64, ascending.
 
 import numpy as np
 
-from ..messages import Array
-from ..units import Unit
+from ..wire.messages import Array
+from ..wire.units import Unit
 from .chunks import rows_of
 from .floats import magnitude_bits, refuse_bits_beyond
 

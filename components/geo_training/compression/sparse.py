@@ -14,8 +14,8 @@ A place is its chunk's number and 12 bits, so that it is exact for any n.
 import numpy as np
 
 from ..errors import ProtocolError
-from ..messages import Array, Payload
-from ..units import Unit
+from ..wire.messages import Array, Payload
+from ..wire.units import Unit
 from .base import Compressor, Decoder
 from .bits import pack, packed_size, unpack
 from .chunks import num_chunks

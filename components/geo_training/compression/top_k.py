@@ -8,8 +8,8 @@ Sarfi et al., *Communication Efficient LLM Pre-training with SparseLoCo*, 2025.
 from dataclasses import dataclass
 from math import ceil
 
-from ..messages import Array, Payload
-from ..units import Unit
+from ..wire.messages import Array, Payload
+from ..wire.units import Unit
 from . import sparse
 from .base import Compressor
 from .floats import as_float32, wire_dtype

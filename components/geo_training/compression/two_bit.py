@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import ProtocolError
-from ..messages import Array, Payload
-from ..units import Unit
+from ..wire.messages import Array, Payload
+from ..wire.units import Unit
 from .bits import pack, unpack
 from .floats import LARGEST, as_float32, checked_magnitude, restored, wire_dtype
 

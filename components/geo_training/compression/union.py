@@ -6,8 +6,8 @@ never more than dense. Source: Bi-Sparse of GeoMX, whose pull is this.
 
 import numpy as np
 
-from ..messages import Array, Payload
-from ..units import Unit
+from ..wire.messages import Array, Payload
+from ..wire.units import Unit
 from . import sparse
 from .dense import Dense
 

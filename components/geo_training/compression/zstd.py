@@ -12,11 +12,11 @@ from typing import Annotated
 import numpy as np
 
 from ..._files import InputError
+from ..checkpoints.state import State, load_into, state_of
 from ..errors import ProtocolError
-from ..messages import MAX_BUFFERS, Array, Payload
 from ..spec import Interval, check
-from ..state import State, load_into, state_of
-from ..units import Unit
+from ..wire.messages import MAX_BUFFERS, Array, Payload
+from ..wire.units import Unit
 from .base import Compressor, Decoder
 from .floats import wire_dtype
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..messages import Array
+from ..wire.messages import Array
 
 NUM_BINS = 256
 FIRST_WIDTH_S = 1 / 64

@@ -5,8 +5,8 @@ A link is named by its lower end, the one farther from the root, at both its end
 
 from typing import NamedTuple, Protocol
 
-from ..messages import Payload
-from ..units import RoundId
+from ..wire.messages import Payload
+from ..wire.units import RoundId
 
 SEND = "send"
 """Packing what goes up, and handing it to the connection."""

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..._files import ArtifactError, new_file
-from ..messages import Array
 from ..transport.base import Traffic
+from ..wire.messages import Array
 from .bins import NUM_BINS
 from .recorder import LinkCounts, Recorder
 

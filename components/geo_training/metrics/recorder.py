@@ -18,8 +18,8 @@ from typing import TypeAlias
 import numpy as np
 
 from ..compression.per_unit import may_lose
-from ..messages import Payload
-from ..units import RoundId
+from ..wire.messages import Payload
+from ..wire.units import RoundId
 from .bins import Bins
 from .observer import TRAINING, Span
 

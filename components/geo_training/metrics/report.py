@@ -11,8 +11,8 @@ import numpy as np
 from ..._report import Report
 from ..._report.lanes import Lane, timeline
 from ..._report.tree import Edge, tree
-from ..messages import Array
 from ..topology import ROOT, Topology
+from ..wire.messages import Array
 from .bins import regrid
 from .observer import COMPUTE, RECEIVE, SEND, TRAINING, WAIT
 from .record import DOWN, UP, Record

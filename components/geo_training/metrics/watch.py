@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..._launch import progress
-from ..client import Client
+from ..links.client import Client
 from ..topology import ROOT
 from ..transport.base import Traffic
 from ..tree_job import TreeJob

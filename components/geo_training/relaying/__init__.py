@@ -11,10 +11,10 @@ An aggregator sees two Protocols of it: a site's way up, and at the root what is
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from ..client import Pending, Terms
-from ..messages import Answer, Array, Message, Push
+from ..links.client import Pending, Terms
 from ..transport.base import Traffic
-from ..units import RoundId
+from ..wire.messages import Answer, Array, Message, Push
+from ..wire.units import RoundId
 
 
 class Uplink(Protocol):

@@ -5,17 +5,17 @@ from dataclasses import dataclass, field
 from functools import partial
 from random import Random
 
-from ..children import Children, Door
-from ..client import Client
 from ..errors import GeoError
-from ..heartbeats import Silence
-from ..link import Ends
-from ..messages import Join, Message
+from ..links.children import Children, Door
+from ..links.client import Client
+from ..links.heartbeats import Silence
+from ..links.link import Ends
 from ..metrics import UNOBSERVED, Observer
-from ..route import TreeRouter
+from ..nodes.route import TreeRouter
 from ..scheduling.relay import Coordinator, TsEngine
 from ..topology import ROOT, Topology
 from ..transport.base import Connection, Listener, Traffic
+from ..wire.messages import Join, Message
 from .peers import RECONNECT_S, Peers
 from .plans import Plans
 from .root import RootRelaying

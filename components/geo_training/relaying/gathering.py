@@ -10,8 +10,8 @@ and who comes later is told.
 
 from dataclasses import dataclass, field
 
-from ..rounds import Contribution, Finished
-from ..units import RoundId, Unit
+from ..nodes.rounds import Contribution, Finished
+from ..wire.units import RoundId, Unit
 
 REMEMBERED = 64
 """Numbers of a unit, back from the newest handed on, in which who comes late is told."""

@@ -6,7 +6,7 @@ the one before. It is the sender's, on the wall: waiting for the network is what
 
 from collections.abc import Hashable
 
-from ..messages import Answer, Push
+from ..wire.messages import Answer, Push
 
 _HEADER_BYTES = 128
 """About what a frame has beside its values."""

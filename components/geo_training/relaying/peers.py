@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Protocol
 
-from ..children import Children
 from ..errors import GeoError, LinkError
-from ..link import Ends, Link
-from ..messages import Leave, Message
+from ..links.children import Children
+from ..links.link import Ends, Link
 from ..transport.base import Connection, Traffic
 from ..transport.outbox import LAST
+from ..wire.messages import Leave, Message
 
 RECONNECT_S = 2.0
 """Seconds in which a lost link must be there again, before what was sent over it goes another way."""

@@ -3,11 +3,11 @@
 from functools import lru_cache
 
 from ..errors import ProtocolError
-from ..relay_messages import Plan, Trees
-from ..route import Route, Router
+from ..nodes.route import Route, Router
 from ..scheduling.trees import Tree, way
 from ..topology import ROOT, Topology
-from ..units import DELTA, GRADIENT, TREE, RoundId
+from ..wire.relay_messages import Plan, Trees
+from ..wire.units import DELTA, GRADIENT, TREE, RoundId
 
 REMEMBERED = 64
 """Plans that are kept, back from the newest."""

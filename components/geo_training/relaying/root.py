@@ -9,12 +9,12 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Sequence
 from random import Random
 
-from ..messages import Answer, Message, Push
-from ..relay_messages import MOST_UNITS, Measured, Plan, Receipt, Without
 from ..scheduling.relay import Coordinator
 from ..scheduling.trees import way
 from ..topology import ROOT
-from ..units import RoundId, Unit
+from ..wire.messages import Answer, Message, Push
+from ..wire.relay_messages import MOST_UNITS, Measured, Plan, Receipt, Without
+from ..wire.units import RoundId, Unit
 from .meter import Meter, frame_bytes
 from .plans import Plans, planned
 

@@ -12,17 +12,17 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..carried import Value
-from ..client import Client, Pending, Terms
+from ..checkpoints.carried import Value
 from ..compression import decode
 from ..errors import GeoError, ProtocolError
-from ..merging import contribution, merge
-from ..messages import NOTHING, Answer, Array, Message, Missing, Pull, Push
-from ..relay_messages import Measured, Plan, Receipt, Without
-from ..rounds import Contribution, Finished
+from ..links.client import Client, Pending, Terms
+from ..nodes.merging import contribution, merge
+from ..nodes.rounds import Contribution, Finished
 from ..topology import ROOT
 from ..transport.base import Traffic
-from ..units import RoundId, Unit
+from ..wire.messages import NOTHING, Answer, Array, Message, Missing, Pull, Push
+from ..wire.relay_messages import Measured, Plan, Receipt, Without
+from ..wire.units import RoundId, Unit
 from .gathering import Gathering
 from .meter import Meter, frame_bytes
 from .peers import Peers

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 
-from ..state import State
+from ..checkpoints.state import State
 from .ladder import Rung, check_ladder
 
 SHARE = 0.5

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from ..block_messages import IN_BLOCKS, Blocks
+from ..checkpoints.state import State, load_into, state_of
 from ..compression.blockwise import Blockwise, part
 from ..compression.decoding import decode_values
 from ..compression.per_unit import may_lose
-from ..messages import Array, Payload
-from ..state import State, load_into, state_of
-from ..units import RoundId, Unit
+from ..wire.block_messages import IN_BLOCKS, Blocks
+from ..wire.messages import Array, Payload
+from ..wire.units import RoundId, Unit
 from .dgt import Dgt
 from .importance import Cut, Ranking, split
 

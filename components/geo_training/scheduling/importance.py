@@ -16,7 +16,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..messages import Array
+from ..wire.messages import Array
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,12 @@ import threading
 
 import numpy as np
 
-from ..block_messages import IN_BLOCKS, Blocks
 from ..compression import decode
 from ..compression.blockwise import part
 from ..errors import ProtocolError
-from ..messages import JOINED, Array, Payload
-from ..units import RoundId, Unit
+from ..wire.block_messages import IN_BLOCKS, Blocks
+from ..wire.messages import JOINED, Array, Payload
+from ..wire.units import RoundId, Unit
 from .importance import Cut
 from .reassembly import Reassembly
 

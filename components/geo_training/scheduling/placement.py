@@ -11,7 +11,7 @@ from typing import Annotated
 
 from ..._files import InputError
 from ..spec import Interval, OneOf, check
-from ..units import Unit
+from ..wire.units import Unit
 
 AT_SITES, AT_ROOT = "sites", "root"
 PIECES_A_SHARD = 8

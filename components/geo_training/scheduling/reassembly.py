@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from ..units import RoundId, Unit
+from ..wire.units import RoundId, Unit
 
 T = TypeVar("T")
 

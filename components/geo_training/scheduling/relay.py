@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Annotated
 
-from ..relay_messages import Trees
 from ..spec import Interval, check
+from ..wire.relay_messages import Trees
 from .rates import Link, Rates
 from .trees import Tree, joined, quickest, seconds
 

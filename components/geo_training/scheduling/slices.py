@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from ..units import Unit
+from ..wire.units import Unit
 
 SHORTEST_BYTES = 4096
 """What a slice is not cut shorter than: a frame adds up to 220 bytes, and a round takes its time."""

@@ -15,7 +15,7 @@ from ..optimizers.nesterov import Outer
 from ..scheduling.controller import Controller
 from ..scheduling.ladder import adaptive_ladder, steps_ladder
 from ..spec import Interval, check, parse_with_rules
-from ..units import DELTA, GRADIENT
+from ..wire.units import DELTA, GRADIENT
 from .auto import Auto
 from .base import NodePolicy, Replica, Update, WorkerPolicy
 from .esync import ESync

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..checkpoints.state import State
 from ..errors import UsageError
-from ..plane import Flight, Layout, Plane
 from ..scheduling.controller import EXPIRES, Measured
 from ..spec import check
-from ..state import State
-from ..units import FLOAT_BYTES, OWN, PLAN, TREE
+from ..wire.units import FLOAT_BYTES, OWN, PLAN, TREE
+from ..workers.plane import Flight, Layout, Plane
 from .base import Replica
 from .ending import Ask
 from .local_steps import LocalSteps, Steps

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
-from ..messages import Array
-from ..plane import Layout, Plane
-from ..reductions import Reduction
-from ..rounds import Rule
-from ..state import Stateful
-from ..units import RoundId
+from ..checkpoints.state import Stateful
+from ..nodes.reductions import Reduction
+from ..nodes.rounds import Rule
+from ..wire.messages import Array
+from ..wire.units import RoundId
+from ..workers.plane import Layout, Plane
 
 BUFFERS = "buffers"
 """Role of the first statistics, which come with them."""

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..messages import Array
-from ..plane import Flight, Layout, Plane
+from ..wire.messages import Array
+from ..workers.plane import Flight, Layout, Plane
 
 ENDING = "ending"
 """Role of the question who still takes steps."""

@@ -20,12 +20,12 @@ from typing import Annotated
 
 import numpy as np
 
+from ..checkpoints.state import State
 from ..errors import UsageError
-from ..messages import Array
-from ..plane import Flight, Layout, Plane
 from ..spec import Interval, check
-from ..state import State
-from ..units import OWN, TREE
+from ..wire.messages import Array
+from ..wire.units import OWN, TREE
+from ..workers.plane import Flight, Layout, Plane
 from .base import Replica
 from .ending import Ask
 from .local_steps import LocalSteps, Steps

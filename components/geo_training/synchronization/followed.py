@@ -5,9 +5,9 @@ With a lossy way down the workers have less of the changes than the root, until 
 
 from dataclasses import dataclass
 
-from ..messages import Array
-from ..state import State
-from ..units import Unit
+from ..checkpoints.state import State
+from ..wire.messages import Array
+from ..wire.units import Unit
 from .held import loaded_weights, missing_weights
 
 

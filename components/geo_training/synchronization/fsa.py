@@ -9,11 +9,11 @@ from typing import Annotated
 
 import numpy as np
 
+from ..checkpoints.state import State
 from ..optimizers import OPTIMIZERS, OptimizerSpec
-from ..plane import Plane
 from ..spec import Nested, check
-from ..state import State
-from ..units import GRADIENT
+from ..wire.units import GRADIENT
+from ..workers.plane import Plane
 from .base import Gradient, Replica, Update
 from .ending import Ask, all_have_ended, stay_until_all_are_done
 from .piecewise import Piecewise

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from ..errors import ProtocolError
-from ..messages import Array
-from ..units import Unit
+from ..wire.messages import Array
+from ..wire.units import Unit
 
 
 class Held(Protocol):

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from ..plane import Plane
+from ..checkpoints.state import State
 from ..spec import check
-from ..state import State
-from ..units import DELTA, SITE
+from ..wire.units import DELTA, SITE
+from ..workers.plane import Plane
 from .base import Replica
 from .ending import Ask
 from .local_steps import LocalSteps, Steps

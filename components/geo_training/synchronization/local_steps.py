@@ -12,11 +12,11 @@ from typing import Annotated, Protocol, TypeAlias
 
 import numpy as np
 
-from ..messages import Array
-from ..plane import Flight, Layout, Plane
+from ..checkpoints.state import State, Stateful
 from ..spec import Interval
-from ..state import State, Stateful
-from ..units import DELTA, SITE
+from ..wire.messages import Array
+from ..wire.units import DELTA, SITE
+from ..workers.plane import Flight, Layout, Plane
 from .base import Gradient, Replica, Update
 from .ending import Ask, stay_until_all_are_done
 from .statistics import STATISTICS, average_statistics, begin_statistics, end_statistics

@@ -6,14 +6,14 @@ from typing import Annotated
 
 import numpy as np
 
-from ..messages import Array
+from ..checkpoints.state import State
+from ..nodes.reductions import Reduction
+from ..nodes.rounds import All, Quorum, Rule
 from ..optimizers import OptimizerSpec, build
-from ..reductions import Reduction
-from ..rounds import All, Quorum, Rule
 from ..scheduling.controller import Controller
 from ..spec import Interval, check
-from ..state import State
-from ..units import DELTA, GRADIENT, OWN, PLAN, WEIGHTS, RoundId, Unit, whole_scope
+from ..wire.messages import Array
+from ..wire.units import DELTA, GRADIENT, OWN, PLAN, WEIGHTS, RoundId, Unit, whole_scope
 from .base import PACE, POSITION, SERVED
 from .followed import Followed
 from .planning import Planner

@@ -10,11 +10,11 @@ from typing import Protocol
 
 import numpy as np
 
+from ..checkpoints.state import State
 from ..errors import UsageError
-from ..messages import Array
-from ..plane import Flight, Layout, Plane
-from ..state import State
-from ..units import GRADIENT
+from ..wire.messages import Array
+from ..wire.units import GRADIENT
+from ..workers.plane import Flight, Layout, Plane
 from .base import Gradient, Replica, Update
 from .ending import Ask, all_have_ended, stay_until_all_are_done
 from .statistics import average_statistics

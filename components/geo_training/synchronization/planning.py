@@ -8,10 +8,10 @@ import threading
 
 import numpy as np
 
-from ..messages import Array
-from ..plane import Layout
 from ..scheduling.controller import Controller, Measured
 from ..scheduling.ladder import Rung
+from ..wire.messages import Array
+from ..workers.plane import Layout
 
 LAYOUT = Layout.of([("", 4)])
 

@@ -8,11 +8,11 @@ import threading
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
-from ..messages import Array
+from ..checkpoints.state import State
 from ..optimizers import Optimizer, OptimizerSpec, build
 from ..optimizers.base import FloatArray
-from ..state import State
-from ..units import Unit
+from ..wire.messages import Array
+from ..wire.units import Unit
 from .held import loaded_weights, missing_weights
 
 ALL = ""

@@ -1,9 +1,9 @@
 """A worker whose weights are the root's, where the optimizer acts: gradients travel up, changes down."""
 
-from ..messages import Array
-from ..plane import Plane
-from ..state import State
-from ..units import GRADIENT, OWN
+from ..checkpoints.state import State
+from ..wire.messages import Array
+from ..wire.units import GRADIENT, OWN
+from ..workers.plane import Plane
 from .base import SERVED, Gradient, Replica, Update
 from .ending import Ask, all_have_ended, stay_until_all_are_done
 from .statistics import average_statistics

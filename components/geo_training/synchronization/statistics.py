@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..plane import Flight, Plane
+from ..workers.plane import Flight, Plane
 from .base import Replica
 
 STATISTICS = "statistics"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..._files import InputError
-from ..messages import Limits, Message
+from ..wire.messages import Limits, Message
 
 
 @dataclass(frozen=True, slots=True)

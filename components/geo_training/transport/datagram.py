@@ -17,9 +17,9 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from ..._launch import progress
-from ..block_messages import Probe
 from ..errors import FrameError, LinkClosedError
-from ..messages import Bytes, Limits, Message, encode, read_message
+from ..wire.block_messages import Probe
+from ..wire.messages import Bytes, Limits, Message, encode, read_message
 from .base import Address, Traffic
 from .pace import Pace
 from .sealing import HEADER, SEAL_BYTES, Sealing

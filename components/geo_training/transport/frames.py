@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from ..errors import DeadlineError, LinkClosedError, SilenceError
-from ..messages import Limits, Message, encode, read_message
+from ..wire.messages import Limits, Message, encode, read_message
 from .base import Traffic
 
 FRAME_TIMEOUT_S = 60.0

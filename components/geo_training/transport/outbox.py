@@ -9,7 +9,7 @@ import threading
 import time
 
 from ..errors import LinkError
-from ..messages import NOTHING, Message
+from ..wire.messages import NOTHING, Message
 from .base import Connection
 
 URGENT = 0

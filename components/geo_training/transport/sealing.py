@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from typing import Protocol
 
 from ..._files import InputError
-from ..block_messages import LINK_BYTES
+from ..wire.block_messages import LINK_BYTES
 
 UP, DOWN = b"up", b"down"
 SEAL_BYTES = 16

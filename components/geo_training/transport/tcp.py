@@ -3,7 +3,7 @@
 import socket
 from collections.abc import Sequence
 
-from ..messages import BEFORE_JOIN
+from ..wire.messages import BEFORE_JOIN
 from . import sockets
 from .base import Address, Connection
 from .frames import FramedConnection

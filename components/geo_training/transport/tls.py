@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from ..errors import LinkClosedError
-from ..messages import BEFORE_JOIN
+from ..wire.messages import BEFORE_JOIN
 from . import sockets
 from .base import Address, Connection
 from .certificates import Certificates

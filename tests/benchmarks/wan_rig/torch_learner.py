@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from geokfp.components.geo_training.torch_worker import GeoOptimizer
-from geokfp.components.geo_training.torch_worker import join as join_tree
+from geokfp.components.geo_training.frameworks.torch_worker import GeoOptimizer
+from geokfp.components.geo_training.frameworks.torch_worker import join as join_tree
 from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 

@@ -5,7 +5,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from geokfp.components._files import InputError
-from geokfp.components.geo_training.plane import Members
 from geokfp.components.geo_training.scheduling.controller import Controller
 from geokfp.components.geo_training.scheduling.ladder import FREE_STEPS, adaptive_ladder, steps_ladder
 from geokfp.components.geo_training.synchronization.auto import (
@@ -18,7 +17,8 @@ from geokfp.components.geo_training.synchronization.auto import (
 )
 from geokfp.components.geo_training.synchronization.planning import Planner
 from geokfp.components.geo_training.tree_job import TreeJob
-from geokfp.components.geo_training.units import OWN, PLAN
+from geokfp.components.geo_training.wire.units import OWN, PLAN
+from geokfp.components.geo_training.workers.plane import Members
 from support.clock import FakeClock
 from support.geo_scripts import run_script
 from support.geo_tree import topology
@@ -137,7 +137,7 @@ import time
 
 import numpy as np
 import torch
-from geokfp.components.geo_training.torch_worker import join
+from geokfp.components.geo_training.frameworks.torch_worker import join
 
 torch.set_num_threads(1)
 torch.manual_seed(int(os.environ["INDEX"]))

@@ -5,8 +5,8 @@ import threading
 
 import numpy as np
 import pytest
-from geokfp.components.geo_training.journal import Journal
-from geokfp.components.geo_training.units import CHANGES
+from geokfp.components.geo_training.checkpoints.journal import Journal
+from geokfp.components.geo_training.wire.units import CHANGES
 from support.faulty_tree import SILENCE_S, FaultyTree
 from support.ledger import assert_counted_once
 

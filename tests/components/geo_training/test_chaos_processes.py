@@ -9,11 +9,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from geokfp.components._launch import free_ports
-from geokfp.components.geo_training.journal import Journal
+from geokfp.components.geo_training.checkpoints.journal import Journal
 from geokfp.components.geo_training.topology import ROOT
 from geokfp.components.geo_training.transport.base import Address
 from geokfp.components.geo_training.tree_job import TreeJob
-from geokfp.components.geo_training.units import CHANGES
+from geokfp.components.geo_training.wire.units import CHANGES
 from support.faults import wait_until
 from support.geo_tree import topology
 from support.ledger import assert_counted_once

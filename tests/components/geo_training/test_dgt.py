@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 from geokfp.components._files import InputError
 from geokfp.components._launch import free_ports
-from geokfp.components.geo_training.answer_blocks import AnswerInbox, cut_answer
-from geokfp.components.geo_training.block_messages import Blocks, Received
-from geokfp.components.geo_training.client import Terms
 from geokfp.components.geo_training.compression import compression
 from geokfp.components.geo_training.compression.per_unit import PerUnit
 from geokfp.components.geo_training.errors import ProtocolError
-from geokfp.components.geo_training.messages import Answer, Payload, Push
+from geokfp.components.geo_training.links.answer_blocks import AnswerInbox, cut_answer
+from geokfp.components.geo_training.links.client import Terms
 from geokfp.components.geo_training.scheduling import transmission
 from geokfp.components.geo_training.scheduling.dgt import Dgt
 from geokfp.components.geo_training.transport import sealing
 from geokfp.components.geo_training.transport.tcp import TcpTransport
 from geokfp.components.geo_training.tree_job import TreeJob
-from geokfp.components.geo_training.units import TREE, RoundId, Unit
+from geokfp.components.geo_training.wire.block_messages import Blocks, Received
+from geokfp.components.geo_training.wire.messages import Answer, Payload, Push
+from geokfp.components.geo_training.wire.units import TREE, RoundId, Unit
 from hypothesis import given
 from hypothesis import strategies as st
 from support.geo_tree import at_once, topology, tree

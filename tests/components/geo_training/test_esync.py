@@ -6,10 +6,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from geokfp.components.geo_training.messages import Answer
-from geokfp.components.geo_training.plane import Members
 from geokfp.components.geo_training.synchronization.esync import PROBE, Planned, steps_of_sites
-from geokfp.components.geo_training.units import OWN
+from geokfp.components.geo_training.wire.messages import Answer
+from geokfp.components.geo_training.wire.units import OWN
+from geokfp.components.geo_training.workers.plane import Members
 from support.clock import FakeClock
 from support.geo_tree import topology
 from support.memory_transport import MemoryTransport

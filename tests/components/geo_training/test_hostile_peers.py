@@ -11,14 +11,14 @@ import numpy as np
 import psutil
 import pytest
 from geokfp.components._launch import free_ports
-from geokfp.components.geo_training.client import Client, Terms
 from geokfp.components.geo_training.errors import LinkError, RefusedError
-from geokfp.components.geo_training.lobby import MOST_WAITING
-from geokfp.components.geo_training.messages import Join
+from geokfp.components.geo_training.links.client import Client, Terms
+from geokfp.components.geo_training.links.lobby import MOST_WAITING
 from geokfp.components.geo_training.server import dial
 from geokfp.components.geo_training.transport.certificates import Certificates
 from geokfp.components.geo_training.tree_job import TreeJob
-from geokfp.components.geo_training.units import OWN, Unit
+from geokfp.components.geo_training.wire.messages import Join
+from geokfp.components.geo_training.wire.units import OWN, Unit
 from geokfp.pipelines._command_line.authority import Authority
 from support.certificates import issue, issue_each
 from support.geo_tree import topology

@@ -8,14 +8,14 @@ from geokfp.components._files import InputError
 from geokfp.components.geo_training.compression import decode
 from geokfp.components.geo_training.config import GeoTrainingConfig
 from geokfp.components.geo_training.errors import ProtocolError
-from geokfp.components.geo_training.messages import NOTHING, Payload
-from geokfp.components.geo_training.route import TreeRouter
+from geokfp.components.geo_training.nodes.route import TreeRouter
+from geokfp.components.geo_training.nodes.shards import shards_of
 from geokfp.components.geo_training.scheduling import InOrder, transmission
-from geokfp.components.geo_training.shards import shards_of
 from geokfp.components.geo_training.synchronization import TECHNIQUES, synchronization
 from geokfp.components.geo_training.topology import ROOT, read
 from geokfp.components.geo_training.tree_job import TreeJob
-from geokfp.components.geo_training.units import SITE, TREE, RoundId, Unit
+from geokfp.components.geo_training.wire.messages import NOTHING, Payload
+from geokfp.components.geo_training.wire.units import SITE, TREE, RoundId, Unit
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -5,13 +5,21 @@ import pytest
 from geokfp.components._files import InputError
 from geokfp.components.geo_training.compression import compression as named
 from geokfp.components.geo_training.errors import ProtocolError
-from geokfp.components.geo_training.plane import Layout, Members, Plane
+from geokfp.components.geo_training.nodes.shards import ShardRouter, shards_of
 from geokfp.components.geo_training.scheduling import transmission
 from geokfp.components.geo_training.scheduling.placement import placed
-from geokfp.components.geo_training.shards import ShardRouter, shards_of
 from geokfp.components.geo_training.topology import read
 from geokfp.components.geo_training.tree_job import TreeJob
-from geokfp.components.geo_training.units import OWN, TREE, RoundId, Unit, at_shard, shard_of, whole_scope
+from geokfp.components.geo_training.wire.units import (
+    OWN,
+    TREE,
+    RoundId,
+    Unit,
+    at_shard,
+    shard_of,
+    whole_scope,
+)
+from geokfp.components.geo_training.workers.plane import Layout, Members, Plane
 from hypothesis import given
 from hypothesis import strategies as st
 from support.geo_tree import at_once, topology, tree

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from geokfp.components._files import InputError
 from geokfp.components.geo_training.errors import DeadlineError, RefusedError, SilenceError
-from geokfp.components.geo_training.heartbeats import Silence
-from geokfp.components.geo_training.messages import Heartbeat, encode
+from geokfp.components.geo_training.links.heartbeats import Silence
 from geokfp.components.geo_training.transport.base import Address
 from geokfp.components.geo_training.transport.outbox import Outbox
 from geokfp.components.geo_training.transport.tcp import TcpTransport
 from geokfp.components.geo_training.tree_job import TreeJob
+from geokfp.components.geo_training.wire.messages import Heartbeat, encode
 from support.faulty_tree import SILENCE_S, FaultyTree, counted_once
 from support.geo_tree import topology
 from support.network import Network

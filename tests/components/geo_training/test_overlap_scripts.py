@@ -12,7 +12,7 @@ import os
 
 import numpy as np
 import torch
-from geokfp.components.geo_training.torch_worker import join
+from geokfp.components.geo_training.frameworks.torch_worker import join
 
 index = int(os.environ["INDEX"])
 torch.manual_seed(index)
@@ -39,7 +39,7 @@ import mxnet as mx
 import numpy as np
 from mxnet import autograd, gluon
 
-import geokfp.components.geo_training.mxnet_store
+import geokfp.components.geo_training.frameworks.mxnet_store
 
 np.random.seed(int(os.environ["INDEX"]))
 net = gluon.nn.HybridSequential()

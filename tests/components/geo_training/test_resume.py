@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from geokfp.components._files.checkpoints import last_common
-from geokfp.components.geo_training.node_checkpoints import Shelf
-from geokfp.components.geo_training.plane import Members, Plane
-from geokfp.components.geo_training.state import State
+from geokfp.components.geo_training.checkpoints.node_checkpoints import Shelf
+from geokfp.components.geo_training.checkpoints.state import State
+from geokfp.components.geo_training.checkpoints.worker_checkpoints import keep_at_nodes
 from geokfp.components.geo_training.synchronization import synchronization
-from geokfp.components.geo_training.worker_checkpoints import keep_at_nodes
+from geokfp.components.geo_training.workers.plane import Members, Plane
 from support.geo_tree import at_once, topology, tree
 from support.memory_transport import MemoryTransport
 from support.vector_training import LAYOUT, RATE, Gradient, Vector, gradient_of, samples_of

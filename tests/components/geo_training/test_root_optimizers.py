@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from geokfp.components.geo_training.compression import compression, decode
 from geokfp.components.geo_training.errors import ProtocolError
+from geokfp.components.geo_training.nodes.reductions import REDUCTIONS
 from geokfp.components.geo_training.optimizers import build, parse_optimizer
-from geokfp.components.geo_training.plane import Members, Plane
-from geokfp.components.geo_training.reductions import REDUCTIONS
 from geokfp.components.geo_training.synchronization import synchronization
 from geokfp.components.geo_training.synchronization.agreed import holding_agreed
 from geokfp.components.geo_training.synchronization.fsa import FullAtWorker
 from geokfp.components.geo_training.synchronization.served import Served
-from geokfp.components.geo_training.units import TREE, WEIGHTS, RoundId, Unit
+from geokfp.components.geo_training.wire.units import TREE, WEIGHTS, RoundId, Unit
+from geokfp.components.geo_training.workers.plane import Members, Plane
 from support.geo_tree import at_once, topology, tree
 from support.memory_transport import MemoryTransport
 from support.vector_training import (

@@ -9,7 +9,7 @@ import os
 
 import numpy as np
 import torch
-from geokfp.components.geo_training.torch_worker import join
+from geokfp.components.geo_training.frameworks.torch_worker import join
 
 index = int(os.environ["INDEX"])
 torch.manual_seed(index)
@@ -40,7 +40,7 @@ import dgl
 import numpy as np
 import torch
 from dgl.nn import SAGEConv
-from geokfp.components.geo_training.torch_worker import join
+from geokfp.components.geo_training.frameworks.torch_worker import join
 
 index = int(os.environ["INDEX"])
 torch.manual_seed(index)
@@ -85,7 +85,7 @@ import mxnet as mx
 import numpy as np
 from mxnet import autograd, gluon
 
-import geokfp.components.geo_training.mxnet_store
+import geokfp.components.geo_training.frameworks.mxnet_store
 
 index = int(os.environ["INDEX"])
 mx.random.seed(index)
@@ -116,7 +116,7 @@ import mxnet as mx
 import numpy as np
 from mxnet import autograd, gluon
 
-import geokfp.components.geo_training.mxnet_store
+import geokfp.components.geo_training.frameworks.mxnet_store
 
 index = int(os.environ["INDEX"])
 net = gluon.nn.HybridSequential()
@@ -150,7 +150,7 @@ import os
 import mxnet as mx
 import numpy as np
 
-import geokfp.components.geo_training.mxnet_store
+import geokfp.components.geo_training.frameworks.mxnet_store
 
 index = int(os.environ["INDEX"])
 store = mx.kv.create("geokfp")
@@ -178,7 +178,7 @@ import mxnet as mx
 import numpy as np
 from mxnet import autograd, gluon
 
-import geokfp.components.geo_training.mxnet_store
+import geokfp.components.geo_training.frameworks.mxnet_store
 from geokfp.components.geo_training.errors import UsageError
 
 index, by_trainer = int(os.environ["INDEX"]), os.environ["WAY"] == "trainer"
@@ -231,7 +231,7 @@ import os
 import mxnet as mx
 import numpy as np
 
-import geokfp.components.geo_training.mxnet_store
+import geokfp.components.geo_training.frameworks.mxnet_store
 from geokfp.components._files import InputError
 
 store = mx.kv.create("geokfp")

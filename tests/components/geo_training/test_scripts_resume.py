@@ -5,15 +5,15 @@ import threading
 import numpy as np
 import pytest
 from geokfp.components._files import InputError
-from geokfp.components.geo_training.aggregator import Aggregator, AggregatorSettings
-from geokfp.components.geo_training.client import Client, ClientSettings, Terms
 from geokfp.components.geo_training.compression import compression
 from geokfp.components.geo_training.errors import RefusedError
-from geokfp.components.geo_training.route import TreeRouter
+from geokfp.components.geo_training.links.client import Client, ClientSettings, Terms
+from geokfp.components.geo_training.nodes.aggregator import Aggregator, AggregatorSettings
+from geokfp.components.geo_training.nodes.route import TreeRouter
 from geokfp.components.geo_training.synchronization import synchronization
 from geokfp.components.geo_training.topology import ROOT
 from geokfp.components.geo_training.tree_job import TreeJob
-from geokfp.components.geo_training.units import TREE, RoundId, Unit
+from geokfp.components.geo_training.wire.units import TREE, RoundId, Unit
 from support.geo_scripts import run_script
 from support.geo_tree import topology
 from support.memory_transport import MemoryTransport
@@ -39,7 +39,7 @@ TORCH = (
     + """
 import numpy as np
 import torch
-from geokfp.components.geo_training.torch_worker import join
+from geokfp.components.geo_training.frameworks.torch_worker import join
 
 index = int(os.environ["INDEX"])
 torch.manual_seed(index)
@@ -69,7 +69,7 @@ PUSH_AND_PULL = (
 import mxnet as mx
 import numpy as np
 
-import geokfp.components.geo_training.mxnet_store
+import geokfp.components.geo_training.frameworks.mxnet_store
 
 index = int(os.environ["INDEX"])
 store = mx.kv.create("geokfp")

@@ -141,8 +141,8 @@ def test_a_site_listens_on_loopback_only_and_dials_one_port(tmp_path, is_secured
 SCRIPT = """
 import os
 import numpy as np
-from geokfp.components.geo_training.place import Place
-from geokfp.components.geo_training.plane import Layout
+from geokfp.components.geo_training.workers.place import Place
+from geokfp.components.geo_training.workers.plane import Layout
 
 place = Place.from_environment()
 values = np.random.default_rng(int(os.environ["INDEX"])).normal(size=300_000).astype(np.float32)

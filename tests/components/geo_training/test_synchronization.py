@@ -6,11 +6,11 @@ import threading
 import numpy as np
 import pytest
 from geokfp.components._files import InputError
-from geokfp.components.geo_training.client import Terms
-from geokfp.components.geo_training.plane import Layout, Members, Plane
+from geokfp.components.geo_training.links.client import Terms
 from geokfp.components.geo_training.synchronization import synchronization
 from geokfp.components.geo_training.tree_job import TreeJob
-from geokfp.components.geo_training.units import TREE, Unit
+from geokfp.components.geo_training.wire.units import TREE, Unit
+from geokfp.components.geo_training.workers.plane import Layout, Members, Plane
 from support.geo_tree import at_once, topology, tree
 from support.memory_transport import MemoryTransport
 from support.vector_training import COUNT, gradient_of, one_model, samples_of, train

@@ -7,13 +7,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from geokfp.components._launch import free_ports
-from geokfp.components.geo_training.client import Terms
 from geokfp.components.geo_training.compression import compression
 from geokfp.components.geo_training.errors import DeadlineError, LinkError, RefusedError
-from geokfp.components.geo_training.messages import JOINED, VERSION, Answer, Push, encode
+from geokfp.components.geo_training.links.client import Terms
 from geokfp.components.geo_training.transport.base import Address
 from geokfp.components.geo_training.transport.tcp import TcpTransport
-from geokfp.components.geo_training.units import SITE, TREE, RoundId, Unit
+from geokfp.components.geo_training.wire.messages import JOINED, VERSION, Answer, Push, encode
+from geokfp.components.geo_training.wire.units import SITE, TREE, RoundId, Unit
 from support.geo_tree import at_once, topology, tree
 from support.memory_transport import CUT, DROP, REPEAT, MemoryTransport
 

@@ -16,7 +16,7 @@ from .base import PYTHON_ENVIRONMENT, Setting, System, worker_at
 
 _ROOT_PORT, _SITE_PORT, _ACCEPT_PORT = 9200, 9201, 9301
 _EXCHANGES = {
-    "gluon": partial(Exchange, name=TREE, plugin="geokfp.components.geo_training.mxnet_store"),
+    "gluon": partial(Exchange, name=TREE, plugin="geokfp.components.geo_training.frameworks.mxnet_store"),
     "torch": partial(Exchange, name=TREE, framework="torch"),
 }
 """By framework."""

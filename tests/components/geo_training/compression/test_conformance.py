@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from geokfp.components.geo_training.compression import TECHNIQUES, compression, decode
 from geokfp.components.geo_training.errors import FrameError, NotFiniteError, ProtocolError, UsageError
-from geokfp.components.geo_training.messages import JOINED, Answer, Payload, encode, read_message
-from geokfp.components.geo_training.units import RoundId, Unit
+from geokfp.components.geo_training.wire.messages import JOINED, Answer, Payload, encode, read_message
+from geokfp.components.geo_training.wire.units import RoundId, Unit
 from hypothesis import given
 from hypothesis import strategies as st
 from support.gradients import SIZES, gradient, gradients, mostly_zero, normal

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from geokfp.components.geo_training.compression import TECHNIQUES, compression, decode
 from geokfp.components.geo_training.errors import ProtocolError
-from geokfp.components.geo_training.messages import Payload
-from geokfp.components.geo_training.units import Unit
+from geokfp.components.geo_training.wire.messages import Payload
+from geokfp.components.geo_training.wire.units import Unit
 
 TEXTS = (
     "none",

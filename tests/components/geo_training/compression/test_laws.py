@@ -14,7 +14,7 @@ from geokfp.components.geo_training.compression.quantized import Quantized
 from geokfp.components.geo_training.compression.top_k import ChunkedTopK
 from geokfp.components.geo_training.compression.two_bit import TwoBit
 from geokfp.components.geo_training.compression.zstd import Zstandard
-from geokfp.components.geo_training.units import Unit
+from geokfp.components.geo_training.wire.units import Unit
 from hypothesis import given
 from hypothesis import strategies as st
 from support.gradients import gradients, rounds_of, tame_gradients

@@ -7,7 +7,7 @@ from geokfp.components.geo_training.compression.error_feedback import ErrorFeedb
 from geokfp.components.geo_training.compression.level import ByLevel, Level
 from geokfp.components.geo_training.compression.needed import bytes_a_value
 from geokfp.components.geo_training.scheduling.ladder import adaptive_ladder
-from geokfp.components.geo_training.units import DELTA, PLAN, Unit
+from geokfp.components.geo_training.wire.units import DELTA, PLAN, Unit
 from hypothesis import given
 from hypothesis import strategies as st
 

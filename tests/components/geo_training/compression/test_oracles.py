@@ -5,7 +5,7 @@ from math import ceil
 import numpy as np
 import pytest
 from geokfp.components.geo_training.compression import compression, decode
-from geokfp.components.geo_training.units import Unit
+from geokfp.components.geo_training.wire.units import Unit
 from scipy import fft
 from support.gradients import gradient, mostly_zero, normal
 

@@ -8,7 +8,7 @@ import pytest
 from geokfp.components.geo_training.compression import compression, decode
 from geokfp.components.geo_training.compression.dense import Dense
 from geokfp.components.geo_training.compression.per_unit import PerUnit
-from geokfp.components.geo_training.units import Unit
+from geokfp.components.geo_training.wire.units import Unit
 from support.gradients import gradient, normal
 
 COUNT = 5000

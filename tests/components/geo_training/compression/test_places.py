@@ -7,8 +7,8 @@ from geokfp.components.geo_training.compression.bits import pack, packed_size, u
 from geokfp.components.geo_training.compression.dense import Dense
 from geokfp.components.geo_training.compression.sparse import write
 from geokfp.components.geo_training.errors import ProtocolError
-from geokfp.components.geo_training.messages import Payload
-from geokfp.components.geo_training.units import Unit
+from geokfp.components.geo_training.wire.messages import Payload
+from geokfp.components.geo_training.wire.units import Unit
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from geokfp.components.geo_training.compression.selection import largest, largest_per_chunk, share
 from geokfp.components.geo_training.errors import NotFiniteError
-from geokfp.components.geo_training.units import Unit
+from geokfp.components.geo_training.wire.units import Unit
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp

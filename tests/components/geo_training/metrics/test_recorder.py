@@ -7,12 +7,12 @@ import threading
 import numpy as np
 import pytest
 from geokfp.components._files import ArtifactError
-from geokfp.components.geo_training.messages import NOTHING, Payload
 from geokfp.components.geo_training.metrics import SEND, Recorder, Span
 from geokfp.components.geo_training.metrics.record import Record, record_of
 from geokfp.components.geo_training.metrics.table import table
 from geokfp.components.geo_training.transport.base import Traffic
-from geokfp.components.geo_training.units import RoundId, Unit
+from geokfp.components.geo_training.wire.messages import NOTHING, Payload
+from geokfp.components.geo_training.wire.units import RoundId, Unit
 from hypothesis import given
 from hypothesis import strategies as st
 from support.clock import FakeClock

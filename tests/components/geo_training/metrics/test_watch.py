@@ -22,7 +22,7 @@ import os
 
 import numpy as np
 import torch
-from geokfp.components.geo_training.torch_worker import join
+from geokfp.components.geo_training.frameworks.torch_worker import join
 
 torch.set_num_threads(1)
 model = torch.nn.Linear(64, 64)

@@ -1,10 +1,10 @@
 """Laws of what relays hand on: every contribution is merged once, whatever way and order it comes in."""
 
+from geokfp.components.geo_training.nodes.rounds import All, Contribution, Finished, Rounds
 from geokfp.components.geo_training.relaying.gathering import HOLDS, REMEMBERED, Gathering
 from geokfp.components.geo_training.relaying.meter import Meter
-from geokfp.components.geo_training.rounds import All, Contribution, Finished, Rounds
 from geokfp.components.geo_training.scheduling.trees import joined
-from geokfp.components.geo_training.units import RoundId, Unit
+from geokfp.components.geo_training.wire.units import RoundId, Unit
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -5,12 +5,12 @@ import threading
 import numpy as np
 import pytest
 from geokfp.components._launch import free_ports
-from geokfp.components.geo_training.client import Terms
-from geokfp.components.geo_training.messages import Answer, Push
-from geokfp.components.geo_training.relay_messages import Plan, Receipt
+from geokfp.components.geo_training.links.client import Terms
 from geokfp.components.geo_training.topology import ROOT
 from geokfp.components.geo_training.transport.tcp import TcpTransport
-from geokfp.components.geo_training.units import TREE, Unit
+from geokfp.components.geo_training.wire.messages import Answer, Push
+from geokfp.components.geo_training.wire.relay_messages import Plan, Receipt
+from geokfp.components.geo_training.wire.units import TREE, Unit
 from support.geo_tree import at_once, topology, tree
 from support.memory_transport import CUT, DROP, REPEAT, MemoryTransport
 

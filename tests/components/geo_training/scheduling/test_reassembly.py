@@ -2,15 +2,15 @@
 
 import numpy as np
 import pytest
-from geokfp.components.geo_training.block_messages import IN_BLOCKS, Blocks
 from geokfp.components.geo_training.compression import compression
 from geokfp.components.geo_training.errors import ProtocolError
-from geokfp.components.geo_training.messages import Payload
 from geokfp.components.geo_training.scheduling.dgt import Dgt
 from geokfp.components.geo_training.scheduling.differential import Differential
 from geokfp.components.geo_training.scheduling.inbox import Inbox
 from geokfp.components.geo_training.scheduling.reassembly import REMEMBERED, Reassembly
-from geokfp.components.geo_training.units import TREE, RoundId, Unit
+from geokfp.components.geo_training.wire.block_messages import IN_BLOCKS, Blocks
+from geokfp.components.geo_training.wire.messages import Payload
+from geokfp.components.geo_training.wire.units import TREE, RoundId, Unit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp

@@ -8,15 +8,15 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from geokfp.components._launch import free_ports
-from geokfp.components.geo_training.client import Terms
 from geokfp.components.geo_training.errors import LinkClosedError, LinkError
-from geokfp.components.geo_training.messages import Join
+from geokfp.components.geo_training.links.client import Terms
 from geokfp.components.geo_training.transport.base import Address
 from geokfp.components.geo_training.transport.certificates import Certificates
 from geokfp.components.geo_training.transport.sockets import Resolved
 from geokfp.components.geo_training.transport.tcp import TcpTransport
 from geokfp.components.geo_training.transport.tls import TlsTransport
-from geokfp.components.geo_training.units import TREE, Unit
+from geokfp.components.geo_training.wire.messages import Join
+from geokfp.components.geo_training.wire.units import TREE, Unit
 from geokfp.pipelines._command_line.authority import Authority
 from hypothesis import given
 from hypothesis import strategies as st

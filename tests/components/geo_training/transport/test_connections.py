@@ -11,7 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from geokfp.components.geo_training.errors import DeadlineError, FrameError, LinkClosedError, LinkError
-from geokfp.components.geo_training.messages import (
+from geokfp.components.geo_training.transport.base import Address, Connection
+from geokfp.components.geo_training.transport.certificates import Certificates
+from geokfp.components.geo_training.transport.tcp import TcpTransport
+from geokfp.components.geo_training.transport.tls import TlsTransport
+from geokfp.components.geo_training.wire.messages import (
     BEFORE_JOIN,
     JOINED,
     VERSION,
@@ -21,11 +25,7 @@ from geokfp.components.geo_training.messages import (
     Welcome,
     encode,
 )
-from geokfp.components.geo_training.transport.base import Address, Connection
-from geokfp.components.geo_training.transport.certificates import Certificates
-from geokfp.components.geo_training.transport.tcp import TcpTransport
-from geokfp.components.geo_training.transport.tls import TlsTransport
-from geokfp.components.geo_training.units import RoundId, Unit
+from geokfp.components.geo_training.wire.units import RoundId, Unit
 from geokfp.pipelines._command_line.authority import Authority
 from support.certificates import issue, issue_each
 

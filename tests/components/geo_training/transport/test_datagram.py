@@ -7,14 +7,14 @@ import threading
 import numpy as np
 import pytest
 from geokfp.components._files import InputError
-from geokfp.components.geo_training.block_messages import Blocks
-from geokfp.components.geo_training.messages import Payload
 from geokfp.components.geo_training.transport import sealing as sealing_module
 from geokfp.components.geo_training.transport.base import Address
 from geokfp.components.geo_training.transport.datagram import FRAME_BYTES, MOST_BYTES, DatagramSocket, fits
 from geokfp.components.geo_training.transport.pace import HIGHEST, LOWEST, Pace
 from geokfp.components.geo_training.transport.sealing import DOWN, UP, check_secret, sealing
-from geokfp.components.geo_training.units import TREE, RoundId, Unit
+from geokfp.components.geo_training.wire.block_messages import Blocks
+from geokfp.components.geo_training.wire.messages import Payload
+from geokfp.components.geo_training.wire.units import TREE, RoundId, Unit
 from hypothesis import given
 from hypothesis import strategies as st
 from support.lossy_datagrams import Loss

@@ -5,9 +5,9 @@ import threading
 import numpy as np
 import pytest
 from geokfp.components.geo_training.errors import LinkClosedError
-from geokfp.components.geo_training.messages import Answer, Payload
 from geokfp.components.geo_training.transport.outbox import BEFORE_ALL, LAST, MOST_BYTES, Outbox, Urgency
-from geokfp.components.geo_training.units import TREE, RoundId, Unit
+from geokfp.components.geo_training.wire.messages import Answer, Payload
+from geokfp.components.geo_training.wire.units import TREE, RoundId, Unit
 from hypothesis import given
 from hypothesis import strategies as st
 

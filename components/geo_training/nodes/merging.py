@@ -1,0 +1,64 @@
+"""What a node makes of contributions: checks one that comes, merges those of a round."""
+
+from dataclasses import replace
+
+from ..checkpoints.carried import Value
+from ..errors import ProtocolError
+from ..wire.messages import Array, Push
+from ..wire.units import SITE, TREE, RoundId, Unit, whole_scope
+from .reductions import REDUCTIONS
+from .rounds import Contribution, Finished
+
+
+def contribution(peer: str, push: Push, values: Array | None, speaks_for: frozenset[str]) -> Contribution:
+    """Returns what a peer brings.
+
+    Args:
+        peer: who sends it.
+        push: what came.
+        values: its values; None when it brings none.
+        speaks_for: the workers that come to the round through the peer.
+
+    Raises:
+        ProtocolError: it is of another's name, of no known reduction, or has not as many values as its unit.
+    """
+    if push.sender != peer:
+        raise ProtocolError(f"{peer} pushes in the name of {push.sender}")
+    reduction = REDUCTIONS.get(push.reduction)
+    if reduction is None:
+        raise ProtocolError(f"reduction {push.reduction!r} is not one of {', '.join(sorted(REDUCTIONS))}")
+    if values is not None and reduction.keeps_count and values.size != push.round.unit.count:
+        raise ProtocolError(f"{push.round}: {peer} brings {values.size} values")
+    return Contribution(
+        peer,
+        frozenset(push.covers),
+        push.weight,
+        push.wait_s,
+        Value(push.reduction, values, push.priority),
+        idle=values is None,
+        speaks_for=speaks_for,
+    )
+
+
+def merge(finished: Finished) -> tuple[str, Array | None]:
+    """Returns a round's reduction, and its contributions merged; None where nobody brought values.
+
+    Raises:
+        ProtocolError: the contributions do not fit each other.
+    """
+    names = {contribution.value.reduction for contribution in finished.contributions}
+    if len(names) != 1:
+        raise ProtocolError(f"{finished.round} is reduced by {sorted(names)} at once")
+    name = names.pop()
+    values = [c.value.values for c in finished.contributions if c.value.values is not None]
+    if len({value.dtype for value in values}) > 1:
+        raise ProtocolError(f"{finished.round} holds values of {sorted({v.dtype.str for v in values})}")
+    return name, REDUCTIONS[name].merge(values, finished.round.unit.count) if values else None
+
+
+def of_receiver(round_id: RoundId) -> Unit:
+    """Returns the unit that a compressor keeps state for: what one site is answered, no other one has."""
+    scope = whole_scope(round_id.scope)
+    if scope in (TREE, SITE):
+        return round_id.unit
+    return replace(round_id.unit, key=f"{round_id.unit.key} ({scope})")
