@@ -17,5 +17,17 @@ class ProcessFailed(RuntimeError):
         self.last_lines = last_lines
 
 
+class ClusterFailed(ProcessFailed):
+    """A cluster could not be reached, refused a request, or holds another run's object of the same name.
+
+    Attributes:
+        cluster: name of the cluster, or "".
+    """
+
+    def __init__(self, where: str, cause: str, cluster: str = "") -> None:
+        super().__init__(where, cause)
+        self.cluster = cluster
+
+
 class Terminated(BaseException):
     """The supervising process was told to end (SIGTERM); not an error of the job."""
