@@ -12,8 +12,6 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any
 from urllib.parse import unquote, urlsplit
 
-import fsspec
-
 from .errors import InputError
 
 OBJECT_STORES = ("s3", "gs", "gcs", "minio")
@@ -70,6 +68,8 @@ def remote_path(uri: str) -> tuple[Any, str]:
     `minio://`, as Kubeflow Pipelines names its own store, is S3 at the address in AWS_ENDPOINT_URL, which
     S3's library reads from the environment by itself.
     """
+    import fsspec  # late: where pipelines are only submitted, it is not there
+
     known = f"s3{uri.removeprefix('minio')}" if uri.startswith("minio://") else uri
     found: tuple[Any, str] = fsspec.core.url_to_fs(known)
     return found

@@ -1,4 +1,4 @@
-"""The `geokfp` command: list, run and compile pipelines, a demonstration, and certificates to try TLS with.
+"""The `geokfp` command: list, run, compile, submit and schedule pipelines; a demonstration; certificates.
 
 One file a sub-command; each says in its help what it does and gives an example. Nothing here imports an
 engine (torch, dgl, mxnet), and kfp only where a pipeline is compiled or run.
@@ -17,6 +17,8 @@ from .demo_command import demo
 from .errors import CommandError
 from .list_command import list_pipelines
 from .run_command import run
+from .schedule_command import schedule
+from .submit_command import submit
 
 app = typer.Typer(
     name="geokfp",
@@ -28,6 +30,8 @@ app = typer.Typer(
 app.command("list")(list_pipelines)
 app.command("run")(run)
 app.command("compile")(compile_pipelines)
+app.command("submit")(submit)
+app.add_typer(schedule, name="schedule")
 app.command("demo")(demo)
 app.command("certificates")(certificates)
 

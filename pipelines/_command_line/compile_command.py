@@ -1,7 +1,6 @@
 """`geokfp compile`: writes pipelines as packages to upload, or as Kubernetes manifests."""
 
 import os
-import re
 import tempfile
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,9 +11,8 @@ import yaml
 from .. import PIPELINES, load_pipeline
 from .completion import complete_pipeline
 from .errors import UsageError
+from .image_prefix import check_prefix, prefix_images
 from .package import built_in_name, read_package, resolve
-
-_PREFIX = re.compile(r"[a-z0-9][a-z0-9._:/-]*", re.IGNORECASE)
 
 
 def compile_pipelines(
@@ -50,12 +48,9 @@ def compile_pipelines(
     names = [*(pipelines or []), *(PIPELINES if every else ())]
     if not names:
         raise UsageError("nothing to compile: name a pipeline, or give --all")
-    if image_prefix and not _PREFIX.fullmatch(image_prefix):
-        raise UsageError(
-            f"--image-prefix {image_prefix}: a registry and folder such as localhost:5000/team is needed"
-        )
+    prefix = check_prefix(image_prefix)
     named = dict.fromkeys(built_in_name(name) or name for name in names)
-    components = [_load(name, image_prefix.rstrip("/")) for name in named]
+    components = [_load(name, prefix) for name in named]
     try:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -76,18 +71,6 @@ def _load(name: str, prefix: str) -> Any:
     documents = list(yaml.safe_load_all(read_package(resolve(name)).path.read_text(encoding="utf-8")))
     prefix_images(documents[0]["deploymentSpec"], prefix)  # in the text: kfp reads it anew at each use
     return load_component_from_text(yaml.safe_dump_all(documents, sort_keys=False, allow_unicode=True))
-
-
-def prefix_images(deployment: Any, prefix: str) -> None:
-    """Puts `prefix/` before the images of this package in a compiled pipeline; others stay.
-
-    Args:
-        deployment: the pipeline's deployment spec, changed in place.
-        prefix: a registry and folder, without a slash at the end; empty changes nothing.
-    """
-    for executor in deployment["executors"].values() if prefix else ():
-        if "container" in executor and executor["container"]["image"].startswith("geokfp-"):
-            executor["container"]["image"] = f"{prefix}/{executor['container']['image']}"
 
 
 def write_package(component: Any, path: Path, *, kubernetes_manifests: bool = False) -> None:

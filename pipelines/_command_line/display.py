@@ -15,7 +15,13 @@ from rich.text import Text
 from .package import Step
 from .supervision import Event
 
-_MARKS = {"waiting": "[dim]·[/]", "succeeded": "[green]✓[/]", "failed": "[red]✗[/]"}
+_MARKS = {
+    "waiting": "[dim]·[/]",
+    "succeeded": "[green]✓[/]",
+    "skipped": "[dim]-[/]",
+    "failed": "[red]✗[/]",
+    "canceled": "[red]-[/]",
+}
 
 
 @dataclass(slots=True)
@@ -67,11 +73,11 @@ class Progress:
         if event.kind == "started":
             state.started = now
         else:
-            state.seconds = now - state.started
+            state.seconds = now - state.started if event.seconds is None else event.seconds
         state.status = event.kind
         if self._live is None:
-            text = "started" if event.kind == "started" else f"{event.kind} in {state.seconds:.1f} s"
-            self._print(f"{state.name}: {text}")
+            ran = event.kind in ("succeeded", "failed")
+            self._print(f"{state.name}: {event.kind}" + (f" in {state.seconds:.1f} s" if ran else ""))
 
     def line(self, text: str) -> None:
         """Takes a progress line of the step that is running."""

@@ -4,7 +4,10 @@
 
     CommandError
     ├── UsageError     what was typed is wrong, nothing was started: exit status 2
-    └── RunFailed      a step, or the set-up it needs, failed: exit status 1
+    ├── RunFailed      a step, or the set-up it needs, failed: exit status 1
+    ├── ServerError    a Kubeflow Pipelines installation does not answer, or refuses: exit status 1
+    ├── StillRunning   a run goes on when no one waits for it any longer: exit status 124
+    └── Interrupted    Ctrl-C, and what became of the run: exit status 130
 """
 
 
@@ -22,3 +25,19 @@ class UsageError(CommandError):
 
 class RunFailed(CommandError):
     """The run failed; names the step and the cause."""
+
+
+class ServerError(CommandError):
+    """An installation cannot be asked, or refuses; names it, what was asked and its answer."""
+
+
+class StillRunning(CommandError):
+    """The time to wait for a run is over; says that it goes on, and where it is shown."""
+
+    exit_status = 124
+
+
+class Interrupted(CommandError):
+    """Ctrl-C; says whether the run goes on."""
+
+    exit_status = 130

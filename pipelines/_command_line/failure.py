@@ -29,10 +29,15 @@ def describe_failure(package: Package, pipeline_root: Path, seconds: Mapping[str
         renamed = next((each.inputs.renamed for each in package.steps if each.name == step), {})
         cause = in_pipeline_words(failure.cause, renamed)
         return f"{who} failed: {_with_last_line(cause, failure.last_lines)}"
-    lines = [line.strip() for line in log.read_text(encoding="utf-8").splitlines()]
-    told = [line for line in lines if line.partition(":")[0].endswith(("Error", "Exception"))]
-    why = told[-1] if told else "it did not say why"
-    return f"{step} failed: {_without_module(_one_line(why))}; see {log}"
+    why = last_error(log.read_text(encoding="utf-8").splitlines()) or "it did not say why"
+    return f"{step} failed: {why}; see {log}"
+
+
+def last_error(lines: Sequence[str]) -> str:
+    """Returns the last error that a log tells, as its bare name and message; empty when it tells none."""
+    stripped = (line.strip() for line in reversed(lines))
+    told = (line for line in stripped if line.partition(":")[0].endswith(("Error", "Exception")))
+    return _without_module(_one_line(next(told, "")))
 
 
 def _with_last_line(cause: str, last_lines: Sequence[str]) -> str:

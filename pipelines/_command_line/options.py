@@ -17,20 +17,29 @@ from .package import Package
 from .step_inputs import StepInputs
 
 
-def check_options(package: Package, arguments: Mapping[str, Any]) -> None:
+def check_options(package: Package, arguments: Mapping[str, Any]) -> Mapping[str, str]:
     """Checks the values that the steps will get.
 
     Args:
         package: the pipeline.
-        arguments: values by parameter, of the right types; the others have their defaults.
+        arguments: values by parameter, of the right types; None for one that is not known yet; the others
+            have their defaults.
+
+    Returns:
+        The library that is not installed here, by the step whose values cannot be checked without it.
 
     Raises:
         UsageError: a value that a step does not allow; names the pipeline's parameter, value and what is.
     """
     values = {name: parameter.default for name, parameter in package.parameters.items()} | dict(arguments)
+    unchecked = {}
     for step in package.steps:
         if step.inputs.config is not None:
-            _check(step.inputs, *step.inputs.config, values)
+            try:
+                _check(step.inputs, *step.inputs.config, values)
+            except ModuleNotFoundError as error:  # a config of ours that is there, and what it imports is not
+                unchecked[step.name] = str(error.name)
+    return unchecked
 
 
 def in_pipeline_words(text: str, renamed: Mapping[str, str]) -> str:
@@ -50,7 +59,7 @@ def in_pipeline_words(text: str, renamed: Mapping[str, str]) -> str:
 
 
 def _check(inputs: StepInputs, stage: str, name: str, values: Mapping[str, Any]) -> None:
-    from geokfp.components._files import InputError  # late: it needs the extra `engine`
+    from geokfp.components._files import InputError
 
     config = _config(stage, name)
     options = dict(inputs.fixed)
@@ -73,5 +82,7 @@ def _check(inputs: StepInputs, stage: str, name: str, values: Mapping[str, Any])
 def _config(stage: str, name: str) -> Any:
     try:
         return getattr(import_module(f"geokfp.components.{stage}.config"), name, None)
-    except ModuleNotFoundError:
+    except ModuleNotFoundError as error:
+        if error.name is None or not error.name.startswith("geokfp."):
+            raise
         return None

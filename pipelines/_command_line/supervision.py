@@ -32,7 +32,9 @@ class Event:
     folder: str
     """The step's folder name, as kfp.local names tasks."""
     kind: str
-    """started, succeeded or failed."""
+    """started, succeeded, skipped, failed or canceled."""
+    seconds: float | None = None
+    """How long an ended step took, where what reports it knows; otherwise what shows it measures."""
 
 
 def read_event(line: str) -> Event | None:

@@ -153,7 +153,29 @@ def test_checking_loads_no_engine() -> None:
         "from geokfp.pipelines._command_line.options import check_options\n"
         "from geokfp.pipelines._command_line.package import read_package\n"
         "check_options(read_package(compiled_package('warm_start_cross_site')), {})\n"
-        "print(sorted({'kfp', 'torch', 'dgl', 'pandas', 'scipy'} & set(sys.modules)))\n"
+        "print(sorted({'kfp', 'torch', 'dgl', 'pandas', 'scipy', 'fsspec'} & set(sys.modules)))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_what_cannot_be_checked_without_the_engine_is_told() -> None:
+    code = (
+        "import sys\n"
+        "class Blocked:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.split('.')[0] in {'torch', 'dgl', 'numpy', 'pandas', 'fsspec', 'msgpack'}:\n"
+        "            raise ModuleNotFoundError(f'No module named {name!r}', name=name)\n"
+        "sys.meta_path.insert(0, Blocked())\n"
+        "from geokfp.pipelines import compiled_package\n"
+        "from geokfp.pipelines._command_line.options import check_options\n"
+        "from geokfp.pipelines._command_line.package import read_package\n"
+        "package = read_package(compiled_package('cross_site'))\n"
+        "print(list(check_options(package, {})))\n"
+        "try:\n"
+        "    check_options(package, {'workers_per_site': 0})\n"
+        "except Exception as error:\n"
+        "    print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "['geo_train_gnn']\nworkers_per_site is 0; allowed: 1 or more\n"

@@ -1,0 +1,33 @@
+"""Puts a registry before the names of this package's images in a compiled pipeline; others stay."""
+
+import re
+from typing import Any
+
+from .errors import UsageError
+
+_PREFIX = re.compile(r"[a-z0-9][a-z0-9._:/-]*", re.IGNORECASE)
+
+
+def check_prefix(prefix: str) -> str:
+    """Returns a prefix without a slash at its end.
+
+    Raises:
+        UsageError: it is no registry and folder.
+    """
+    if prefix and not _PREFIX.fullmatch(prefix):
+        raise UsageError(
+            f"--image-prefix {prefix}: a registry and folder such as localhost:5000/team is needed"
+        )
+    return prefix.rstrip("/")
+
+
+def prefix_images(deployment: Any, prefix: str) -> None:
+    """Puts `prefix/` before the images of this package.
+
+    Args:
+        deployment: the pipeline's deployment spec, changed in place.
+        prefix: a registry and folder, without a slash at the end; empty changes nothing.
+    """
+    for executor in deployment["executors"].values() if prefix else ():
+        if "container" in executor and executor["container"]["image"].startswith("geokfp-"):
+            executor["container"]["image"] = f"{prefix}/{executor['container']['image']}"

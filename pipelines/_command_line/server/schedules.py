@@ -1,0 +1,214 @@
+"""Recurring runs by name: create or replace, list, pause, resume, delete.
+
+The API has no update: a changed schedule is made anew, and the old one is deleted when the new one is there.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ..errors import ServerError, UsageError
+from .connection import Connection, asking, quiet
+from .interval import interval_text
+from .runs import RunOptions, experiment_id
+from .submission import Submission
+
+_PAGE = 100
+_MOST_AT_ONCE = 10
+_EQUALS = 1
+
+Outcome = Literal["created", "replaced", "unchanged"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Timing:
+    """When a schedule starts runs."""
+
+    cron: str | None
+    """Six fields, or None with an interval."""
+    interval_s: int | None
+    """Seconds between starts, or None with cron."""
+    max_concurrency: int
+    """Runs at once, 1 to 10; a start that would be one more is put off."""
+    catch_up: bool
+    """Whether starts that were missed are made up for."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.max_concurrency <= _MOST_AT_ONCE:
+            raise UsageError(f"--max-concurrency {self.max_concurrency}: allowed: 1 to {_MOST_AT_ONCE}")
+
+
+def put(
+    connection: Connection, submission: Submission, options: RunOptions, timing: Timing, *, paused: bool
+) -> tuple[Outcome, Any]:
+    """Creates a schedule, or replaces the one of its name; one that is paused stays so.
+
+    Args:
+        connection: where.
+        submission: what its runs are made of.
+        options: its name, and how runs are run.
+        timing: when.
+        paused: whether it starts no run until it is resumed.
+
+    Returns:
+        What was done, and the schedule.
+
+    Raises:
+        ServerError: the installation does not answer or refuses; a schedule that was there is there still.
+        UsageError: several schedules have the name.
+    """
+    there = _find(connection, options.name)
+    if len(there) > 1:
+        raise _several(options.name, there)
+    paused = paused or bool(there and is_paused(there[0]))
+    experiment = experiment_id(connection, options.experiment)
+    with asking(f"schedule {options.name!r}", connection.address), quiet(), submission.file() as path:
+        made = connection.client.create_recurring_run(
+            experiment,
+            options.name,
+            description=submission.package.description,
+            cron_expression=timing.cron,
+            interval_second=timing.interval_s,
+            max_concurrency=timing.max_concurrency,
+            no_catchup=not timing.catch_up,
+            params=dict(submission.arguments),
+            pipeline_package_path=path,
+            enabled=not paused,
+            **options.given(),
+        )
+    if not there:
+        return "created", made
+    if _content(there[0]) == _content(made) and is_paused(there[0]) == paused:
+        _delete(connection, made, options.name)  # an interval that is begun anew would put off its next run
+        return "unchanged", there[0]
+    try:
+        _delete(connection, there[0], options.name)
+    except ServerError:
+        _delete(connection, made, options.name)
+        raise
+    return "replaced", made
+
+
+def every(connection: Connection) -> list[Any]:
+    """Returns all schedules of the namespace.
+
+    Raises:
+        ServerError: the installation does not answer or refuses.
+    """
+    return _pages(connection, None)
+
+
+def pause(connection: Connection, name: str) -> None:
+    """Makes a schedule start no run until it is resumed.
+
+    Raises:
+        ServerError: the installation does not answer or refuses.
+        UsageError: no schedule has this name or id, or several have.
+    """
+    found = find_one(connection, name)
+    with asking(f"pausing {name!r}", connection.address):
+        connection.client.disable_recurring_run(found.recurring_run_id)
+
+
+def resume(connection: Connection, name: str) -> None:
+    """Makes a paused schedule start runs again.
+
+    Raises:
+        ServerError: the installation does not answer or refuses.
+        UsageError: no schedule has this name or id, or several have.
+    """
+    found = find_one(connection, name)
+    with asking(f"resuming {name!r}", connection.address):
+        connection.client.enable_recurring_run(found.recurring_run_id)
+
+
+def delete(connection: Connection, name: str) -> None:
+    """Deletes a schedule; runs that it has started go on.
+
+    Raises:
+        ServerError: the installation does not answer or refuses.
+        UsageError: no schedule has this name or id, or several have.
+    """
+    _delete(connection, find_one(connection, name), name)
+
+
+def find_one(connection: Connection, name: str) -> Any:
+    """Returns the schedule of a name, or of an id.
+
+    Raises:
+        ServerError: the installation does not answer or refuses.
+        UsageError: there is none, or several have the name.
+    """
+    found = _find(connection, name) or [each for each in every(connection) if each.recurring_run_id == name]
+    if not found:
+        names = ", ".join(sorted({each.display_name for each in every(connection)})) or "none is there"
+        raise UsageError(f"no schedule {name!r}; allowed: {names}")
+    if len(found) > 1:
+        raise _several(name, found)
+    return found[0]
+
+
+def is_paused(schedule: Any) -> bool:
+    """Tells whether a schedule starts no runs."""
+    if schedule.status in ("ENABLED", "DISABLED"):
+        return bool(schedule.status == "DISABLED")
+    return bool(schedule.mode == "DISABLE")
+
+
+def timing_text(schedule: Any) -> str:
+    """Returns when a schedule starts runs, as people read it."""
+    trigger = schedule.trigger
+    if trigger and trigger.cron_schedule:
+        return f"cron {trigger.cron_schedule.cron}"
+    if trigger and trigger.periodic_schedule:
+        return f"every {interval_text(int(trigger.periodic_schedule.interval_second))}"
+    return "never"
+
+
+def pipeline_of(schedule: Any) -> str:
+    """Returns the name of a schedule's pipeline, or the id where it was uploaded before."""
+    spec = schedule.pipeline_spec
+    if isinstance(spec, Mapping):
+        return str(spec.get("pipeline_spec", spec).get("pipelineInfo", {}).get("name", ""))
+    reference = schedule.pipeline_version_reference
+    return str(reference.pipeline_id) if reference else ""
+
+
+def _content(schedule: Any) -> dict[str, Any]:
+    """Returns what makes two schedules the same, as the installation tells it of both."""
+    own = {"recurring_run_id", "created_at", "updated_at", "status", "mode", "error"}
+    return {name: value for name, value in schedule.to_dict().items() if name not in own}
+
+
+def _several(name: str, found: Sequence[Any]) -> UsageError:
+    ids = ", ".join(each.recurring_run_id for each in found)
+    return UsageError(f"{len(found)} schedules are named {name!r}; allowed: one of their ids, {ids}")
+
+
+def _delete(connection: Connection, schedule: Any, name: str) -> None:
+    with asking(f"deleting schedule {name!r} ({schedule.recurring_run_id})", connection.address):
+        connection.client.delete_recurring_run(schedule.recurring_run_id)
+
+
+def _find(connection: Connection, name: str) -> list[Any]:
+    predicate = {"operation": _EQUALS, "key": "display_name", "stringValue": name}
+    return _pages(connection, json.dumps({"predicates": [predicate]}))
+
+
+def _pages(connection: Connection, predicates: str | None) -> list[Any]:
+    found: list[Any] = []
+    token = ""
+    while True:
+        with asking("listing schedules", connection.address):
+            page = connection.client.list_recurring_runs(
+                page_token=token,
+                page_size=_PAGE,
+                sort_by="created_at desc",
+                namespace=connection.address.namespace or None,
+                filter=predicates,
+            )
+        found += page.recurring_runs or []
+        token = page.next_page_token or ""
+        if not token:
+            return found

@@ -1,0 +1,186 @@
+"""`geokfp schedule` against a double of the API that is strict about what it is sent."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import toy_pipelines
+from support.pipelines_server import PipelinesServer, serving
+from support.typed_commands import Typed, typed_command
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return toy_pipelines.compile_to(tmp_path_factory.mktemp("compiled"))
+
+
+@pytest.fixture
+def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[PipelinesServer]:
+    with serving() as server:
+        monkeypatch.setenv("KF_PIPELINES_ENDPOINT", server.url)
+        yield server
+        assert server.wrong == []
+
+
+@pytest.fixture
+def geokfp(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Typed:
+    monkeypatch.delenv("KF_PIPELINES_SA_TOKEN_PATH", raising=False)
+    return typed_command(monkeypatch, capsys)
+
+
+def only(api: PipelinesServer) -> dict[str, Any]:
+    (found,) = api.recurring
+    return found
+
+
+def test_a_schedule_by_cron(toy: Path, api: PipelinesServer, geokfp: Typed) -> None:
+    given = ["--cron", "0 3 * * 7", "--name", "nightly", "--max-concurrency", "2", "--no-cache"]
+    given += ["-p", "mode=[[ScheduledTime.2006-01-02]]", "-p", "size=4", "--service-account", "runner"]
+    ended = geokfp("schedule", toy, *given)
+    assert ended.err == ""
+    made = only(api)
+    assert (
+        ended.out
+        == f"created nightly ({made['recurring_run_id']}): cron 0 0 3 * * 0 (UTC), active, 2 at once\n"
+    )
+    assert made["trigger"] == {"cron_schedule": {"cron": "0 0 3 * * 0"}}
+    assert (made["mode"], made["no_catchup"], made["max_concurrency"]) == ("ENABLE", True, "2")
+    assert made["runtime_config"] == {"parameters": {"mode": "[[ScheduledTime.2006-01-02]]", "size": 4}}
+    assert made["service_account"] == "runner"
+    assert made["description"] == "Makes rows and fits."
+    assert not any(task["cachingOptions"] for task in made["pipeline_spec"]["root"]["dag"]["tasks"].values())
+
+
+def test_a_schedule_by_interval(api: PipelinesServer, geokfp: Typed) -> None:
+    given = ["--interval", "1d12h", "--catch-up", "--paused", "--image-prefix", "localhost:5000"]
+    ended = geokfp("schedule", "single_site", *given)
+    assert ended.err == ""
+    made = only(api)
+    assert ended.out.endswith("every 1d12h (UTC), paused, 1 at once\n")
+    assert made["trigger"] == {"periodic_schedule": {"interval_second": "129600"}}
+    assert (made["mode"], made["no_catchup"], made["display_name"]) == ("DISABLE", False, "single-site")
+    executors = made["pipeline_spec"]["pipeline_spec"]["deploymentSpec"]["executors"].values()
+    assert all(each["container"]["image"].startswith("localhost:5000/geokfp-") for each in executors)
+
+
+def test_an_option_before_the_pipeline_is_understood(toy: Path, api: PipelinesServer, geokfp: Typed) -> None:
+    assert geokfp("schedule", "--interval", "6h", toy).status == 0
+    assert geokfp("schedule", "set", toy, "--interval", "6h").out.startswith("unchanged toy (schedule-2)")
+    assert only(api)["trigger"] == {"periodic_schedule": {"interval_second": "21600"}}
+
+
+def test_a_changed_schedule_replaces_the_one_of_its_name(
+    toy: Path, api: PipelinesServer, geokfp: Typed
+) -> None:
+    geokfp("schedule", toy, "--interval", "6h", "--name", "other")
+    assert geokfp("schedule", toy, "--interval", "6h").out.startswith("created toy (schedule-3)")
+    assert geokfp("schedule", toy, "--interval", "6h").out.startswith("unchanged toy (schedule-3)")
+    assert geokfp("schedule", toy, "--interval", "7h").out.startswith("replaced toy (schedule-5)")
+    assert geokfp("schedule", toy, "--interval", "7h", "-p", "size=4").out.startswith(
+        "replaced toy (schedule-6)"
+    )
+    assert [each["recurring_run_id"] for each in api.recurring] == ["schedule-2", "schedule-6"]
+
+
+def test_a_paused_schedule_stays_paused_when_it_is_changed(
+    toy: Path, api: PipelinesServer, geokfp: Typed
+) -> None:
+    geokfp("schedule", toy, "--interval", "6h")
+    assert geokfp("schedule", "pause", "toy").out == "paused toy\n"
+    assert only(api)["status"] == "DISABLED"
+    assert "unchanged" in geokfp("schedule", toy, "--interval", "6h").out
+    assert geokfp("schedule", toy, "--interval", "7h").out.endswith("every 7h (UTC), paused, 1 at once\n")
+    assert geokfp("schedule", "resume", "toy").out == "resumed toy\n"
+    assert only(api)["status"] == "ENABLED"
+    assert geokfp("schedule", toy, "--interval", "7h", "--paused").out.startswith("replaced")
+    assert only(api)["status"] == "DISABLED"
+
+
+def test_an_old_schedule_that_stays_keeps_its_place(toy: Path, api: PipelinesServer, geokfp: Typed) -> None:
+    geokfp("schedule", toy, "--interval", "6h")
+    api.fail("DELETE", "/recurringruns/schedule-2", 403)
+    ended = geokfp("schedule", toy, "--interval", "7h")
+    assert ended.status == 1
+    says = "deleting schedule 'toy' (schedule-2): status 403: it does not allow this: told so"
+    assert ended.err == f"geokfp: {api.url}: {says}\n"
+    assert only(api)["recurring_run_id"] == "schedule-2"
+
+
+def test_schedules_are_listed_beyond_one_page(toy: Path, api: PipelinesServer, geokfp: Typed) -> None:
+    assert geokfp("schedule", "list").out == "no schedules\n"
+    geokfp("schedule", toy, "--cron", "*/5 * * * *", "--name", "often")
+    geokfp("schedule", "single_site", "--interval", "6h", "--paused")
+    api.recurring += [
+        {**api.recurring[0], "recurring_run_id": f"more-{n}", "display_name": "m"} for n in range(200)
+    ]
+    lines = geokfp("schedule", "list").out.splitlines()
+    assert len(lines) == 203
+    assert lines[0].split() == ["Schedule", "When", "(UTC)", "State", "At", "once", "Pipeline", "Id"]
+    assert lines[1].split() == [
+        "often",
+        "cron",
+        "0",
+        "*/5",
+        "*",
+        "*",
+        "*",
+        "*",
+        "active",
+        "1",
+        "toy",
+        "schedule-2",
+    ]
+    assert lines[2].split() == ["single-site", "every", "6h", "paused", "1", "single-site", "schedule-3"]
+
+
+def test_a_schedule_is_deleted_by_name_or_id(toy: Path, api: PipelinesServer, geokfp: Typed) -> None:
+    geokfp("schedule", toy, "--interval", "6h")
+    api.recurring.append({**api.recurring[0], "recurring_run_id": "twin"})
+    several = "2 schedules are named 'toy'; allowed: one of their ids, schedule-2, twin"
+    for command in (["delete", "toy"], ["pause", "toy"], [str(toy), "--interval", "7h"]):
+        ended = geokfp("schedule", *command)
+        assert (ended.status, ended.err) == (2, f"geokfp: {several}\n")
+    assert geokfp("schedule", "delete", "twin").out == "deleted twin\n"
+    assert geokfp("schedule", "delete", "toy").out == "deleted toy\n"
+    assert api.recurring == []
+    ended = geokfp("schedule", "delete", "toy")
+    assert (ended.status, ended.err) == (2, "geokfp: no schedule 'toy'; allowed: none is there\n")
+
+
+def test_each_profile_has_its_own_schedules(toy: Path, api: PipelinesServer, geokfp: Typed) -> None:
+    api.multi_user = True
+    assert geokfp("schedule", "list").status == 2
+    assert geokfp("schedule", toy, "--interval", "6h", "--namespace", "team").status == 0
+    assert "every 6h" in geokfp("schedule", "list", "--namespace", "team").out
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ([], "--cron or --interval: one of the two is needed, not both"),
+        (["--cron", "0 3 * * *", "--interval", "6h"], "--cron or --interval: one of the two is needed"),
+        (["--cron", "0 25 * * *"], "--cron '0 25 * * *': hour '25'; allowed: 0 to 23"),
+        (["--interval", "6h", "--max-concurrency", "0"], "--max-concurrency 0: allowed: 1 to 10"),
+        (["--interval", "6h", "--max-concurrency", "11"], "--max-concurrency 11: allowed: 1 to 10"),
+        (["--interval", "soon"], "--interval soon: allowed: numbers with w, d, h, m or s"),
+        (["--interval", "6h", "-p", "mode=[[Time]]"], "mode=[[Time]]: [[Time]] is no macro; allowed: "),
+        (["--interval", "6h", "-p", "sise=3"], "--param sise: toy has no such parameter"),
+    ],
+)
+def test_wrong_usage_is_refused_before_anything_is_sent(
+    given: list[str], says: str, toy: Path, api: PipelinesServer, geokfp: Typed
+) -> None:
+    ended = geokfp("schedule", toy, *given)
+    assert ended.status == 2
+    assert ended.err.startswith(f"geokfp: {says}")
+    assert api.asked == []
+
+
+def test_a_refusal_is_one_line(toy: Path, api: PipelinesServer, geokfp: Typed) -> None:
+    api.fail("POST", "/recurringruns", 500, message="InternalServerError: no space\nstack")
+    ended = geokfp("schedule", toy, "--interval", "6h")
+    assert ended.status == 1
+    assert ended.err == f"geokfp: {api.url}: schedule 'toy': status 500: InternalServerError: no space\n"
+    api.fail("GET", "/recurringruns", 401)
+    assert "listing schedules: status 401: it does not know who asks" in geokfp("schedule", "list").err
