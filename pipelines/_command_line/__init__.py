@@ -1,4 +1,4 @@
-"""The `geokfp` command: list, run, compile, submit and schedule pipelines; a demonstration; certificates.
+"""The `geokfp` command: list, run, compile, submit and schedule pipelines; set up a cluster; certificates.
 
 One file a sub-command; each says in its help what it does and gives an example. Nothing here imports an
 engine (torch, dgl, mxnet), and kfp only where a pipeline is compiled or run.
@@ -16,6 +16,7 @@ from .compile_command import compile_pipelines
 from .demo_command import demo
 from .errors import CommandError
 from .list_command import list_pipelines
+from .manifests_command import manifests
 from .run_command import run
 from .schedule_command import schedule
 from .submit_command import submit
@@ -33,6 +34,7 @@ app.command("compile")(compile_pipelines)
 app.command("submit")(submit)
 app.add_typer(schedule, name="schedule")
 app.command("demo")(demo)
+app.command("manifests")(manifests)
 app.command("certificates")(certificates)
 
 

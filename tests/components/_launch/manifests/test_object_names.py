@@ -6,7 +6,7 @@ import pytest
 from geokfp.components._files import InputError
 from geokfp.components._launch.manifests import label_value, launch_name
 from geokfp.components._launch.pods import PodLaunch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.pod_launches import pod_launch
 
@@ -28,6 +28,7 @@ def test_another_run_step_or_input_has_another_name(other: dict) -> None:
     assert launch_name("train_gnn", **{**GIVEN, **other}) != launch_name("train_gnn", **GIVEN)
 
 
+@settings(deadline=None)
 @given(st.from_regex(r"[A-Za-z].{0,80}", fullmatch=True), st.text(), st.text())
 def test_a_launch_takes_every_name(prefix: str, run_id: str, task: str) -> None:
     name = launch_name(prefix, run_id=run_id, task=task, inputs={})
@@ -40,6 +41,7 @@ def test_a_prefix_that_begins_no_name_is_refused(prefix: str) -> None:
         launch_name(prefix, **GIVEN)
 
 
+@settings(deadline=None)
 @given(st.text(max_size=80), st.text(max_size=80))
 def test_a_label_takes_every_text_and_tells_texts_apart(one: str, other: str) -> None:
     assert LABEL_VALUE.fullmatch(label_value(one))
