@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +14,9 @@ from .completion import complete_pipeline
 from .errors import UsageError
 from .image_prefix import check_prefix, prefix_images
 from .package import built_in_name, read_package, resolve
+from .pipeline_manifests import ManifestNames
+
+_MANIFESTS = "With --kubernetes-manifests"
 
 
 def compile_pipelines(
@@ -40,6 +44,22 @@ def compile_pipelines(
             help="Write Pipeline and PipelineVersion objects for `kubectl apply`, not packages to upload.",
         ),
     ] = False,
+    pipeline_name: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="Name of the Pipeline object.", rich_help_panel=_MANIFESTS),
+    ] = "",
+    pipeline_version: Annotated[
+        str,
+        typer.Option(
+            metavar="V",
+            help="Version; otherwise this package's. Another specification needs another version.",
+            rich_help_panel=_MANIFESTS,
+        ),
+    ] = "",
+    namespace: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="Namespace of the objects.", rich_help_panel=_MANIFESTS),
+    ] = "",
 ) -> None:
     """Compile pipelines for a Kubeflow Pipelines installation.
 
@@ -49,15 +69,21 @@ def compile_pipelines(
     if not names:
         raise UsageError("nothing to compile: name a pipeline, or give --all")
     prefix = check_prefix(image_prefix)
+    manifests = ManifestNames(pipeline=pipeline_name, version=pipeline_version, namespace=namespace)
     named = dict.fromkeys(built_in_name(name) or name for name in names)
+    _check_manifests(manifests, named, asked=kubernetes_manifests)
     components = [_load(name, prefix) for name in named]
+    options = [
+        manifests.options(each.pipeline_spec.pipeline_info, _version()) if kubernetes_manifests else None
+        for each in components
+    ]
     try:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"--output {output}: {error.strerror}") from error
-    for component in components:
+    for component, names_of_objects in zip(components, options, strict=True):
         path = output / f"{component.pipeline_spec.pipeline_info.name.replace('-', '_')}.yaml"
-        write_package(component, path, kubernetes_manifests=kubernetes_manifests)
+        write_package(component, path, names_of_objects)
         typer.echo(path)
 
 
@@ -73,32 +99,35 @@ def _load(name: str, prefix: str) -> Any:
     return load_component_from_text(yaml.safe_dump_all(documents, sort_keys=False, allow_unicode=True))
 
 
-def write_package(component: Any, path: Path, *, kubernetes_manifests: bool = False) -> None:
+def _check_manifests(manifests: ManifestNames, named: Collection[str], *, asked: bool) -> None:
+    if manifests != ManifestNames() and not asked:
+        raise UsageError(
+            "--pipeline-name, --pipeline-version, --namespace: allowed: with --kubernetes-manifests"
+        )
+    if manifests.pipeline and len(named) > 1:
+        raise UsageError(
+            f"--pipeline-name {manifests.pipeline}: allowed: with one pipeline, not {len(named)}"
+        )
+
+
+def write_package(component: Any, path: Path, manifests: Mapping[str, Any] | None) -> None:
     """Writes a pipeline's compiled YAML, whole or not at all.
 
     Args:
         component: a pipeline, from code or loaded from YAML.
         path: the file to write.
-        kubernetes_manifests: write Kubernetes objects in place of a package.
+        manifests: kfp's options of Kubernetes objects to write in place of a package; None writes a package.
     """
     from kfp.compiler import Compiler
     from kfp.compiler.compiler_utils import KubernetesManifestOptions
 
-    info = component.pipeline_spec.pipeline_info
-    options = KubernetesManifestOptions(
-        pipeline_name=info.name,
-        pipeline_display_name=info.display_name or info.name,
-        pipeline_version_name=f"{info.name}-{_version()}",
-        pipeline_version_display_name=_version(),
-        include_pipeline_manifest=True,
-    )
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.stem}-") as folder:
         temporary = Path(folder) / path.name
         Compiler().compile(
             component,
             str(temporary),
-            kubernetes_manifest_format=kubernetes_manifests,
-            kubernetes_manifest_options=options if kubernetes_manifests else None,
+            kubernetes_manifest_format=manifests is not None,
+            kubernetes_manifest_options=None if manifests is None else KubernetesManifestOptions(**manifests),
         )
         os.replace(temporary, path)
 
