@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -115,17 +115,14 @@ def _follow(
         if run.state != "SUCCEEDED":
             why = why_it_ended(connection, run, package)
             raise RunFailed(f"{why}; {connection.address.run_link(run_id)}")
-        typer.echo(f"succeeded in {_seconds(run):.0f} s")
+        took = (run.finished_at - run.created_at).total_seconds() if run.finished_at else None
+        typer.echo("succeeded" if took is None else f"succeeded in {took:.0f} s")
     except KeyboardInterrupt as interrupt:
         if ends_run:
             terminate(connection, run_id)
             raise Interrupted(f"interrupted; run {run_id} is being terminated") from interrupt
         where = connection.address.run_link(run_id)
         raise Interrupted(f"interrupted; run {run_id} goes on: {where}") from interrupt
-
-
-def _seconds(run: Any) -> float:
-    return float((run.finished_at - run.created_at).total_seconds()) if run.finished_at else 0.0
 
 
 class _Shown:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from geokfp.pipelines import PIPELINES
+from support.pipelines_server import serving
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -89,3 +90,36 @@ def test_the_wheel_alone_runs_the_demo_in_an_empty_environment(wheel: Path, tmp_
     where = [str(python), "-c", "import geokfp.components as c; print(c.__file__)"]
     found = subprocess.run(where, cwd=elsewhere, env=environment, capture_output=True, text=True, check=True)
     assert found.stdout.startswith(str(tmp_path / "empty"))
+
+
+@pytest.mark.long
+def test_the_wheel_without_the_engine_compiles_submits_and_schedules(wheel: Path, tmp_path: Path) -> None:
+    venv.create(tmp_path / "empty", with_pip=True)
+    geokfp = str(tmp_path / "empty" / "bin" / "geokfp")
+    install = [str(tmp_path / "empty/bin/python"), "-m", "pip", "install", "--quiet", str(wheel)]
+    subprocess.run(install, check=True, capture_output=True, timeout=1200)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    inputs = ["-p", "nodes=s3://bucket/[[CurrentTime.2006-01-02]].csv", "-p", "edges=s3://bucket/edges.csv"]
+    with serving() as api:
+        environment["KF_PIPELINES_ENDPOINT"] = api.url
+        for arguments in (
+            ["list"],
+            ["compile", "--all", "--output", "out"],
+            ["compile", "--all", "--kubernetes-manifests", "--output", "objects"],
+            ["submit", "cross_site", *inputs],
+            ["schedule", "cross_site", "--interval", "6h", *inputs],
+            ["schedule", "list"],
+        ):
+            done = subprocess.run(
+                [geokfp, *arguments],
+                cwd=tmp_path,
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert done.returncode == 0, done.stdout + done.stderr
+        assert (len(api.runs), len(api.recurring), api.wrong) == (1, 1, [])
+    installed = [str(tmp_path / "empty/bin/python"), "-m", "pip", "list", "--format", "json"]
+    listed = subprocess.run(installed, capture_output=True, text=True, check=True).stdout
+    assert not {"torch", "dgl", "numpy"} & {each["name"] for each in json.loads(listed)}

@@ -32,7 +32,7 @@ class PipelinesServer:
         self.token = ""
         self.cookie = ""
         self.faults: dict[tuple[str, str], deque[Answer]] = {}
-        self.script: list[dict[str, Any]] = [{"state": "SUCCEEDED"}]
+        self.script: list[dict[str, Any]] = [{"state": "SUCCEEDED", "finished_at": "2100-01-01T00:00:00Z"}]
         self.logs: dict[str, str] = {}
         self.experiments: list[dict[str, Any]] = []
         self.runs: list[dict[str, Any]] = []
