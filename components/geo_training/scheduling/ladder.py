@@ -28,6 +28,11 @@ class Rung:
     bytes_a_value: float
     """Bytes that a value of the model needs on a link, in one direction."""
 
+    @property
+    def is_free(self) -> bool:
+        """Whether what is given up costs next to nothing: bits, and few steps."""
+        return self.ratio == 1.0 and self.steps <= FREE_STEPS
+
 
 def adaptive_ladder(max_steps: int) -> list[Rung]:
     """Returns the rungs where the controller chooses the compression too.

@@ -53,7 +53,7 @@ class Planned:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._plans = self._last_plan = self._next = self._steps = 0
-        self._seconds_a_step = self._seconds_a_byte = self._latency_s = 0.0
+        self._seconds_a_step = self._seconds_a_byte = self._latency_s = self._seconds_a_round = 0.0
         self._since: tuple[float, int] | None = None
 
     def begin(self, replica: Replica, plane: Plane) -> None:
@@ -100,7 +100,9 @@ class Planned:
         """See `Plan`."""
         is_time = self._steps > 1 or step - self._last_plan >= PLAN_EVERY
         told = self._tell() if is_time else None
+        began = self._clock()
         yield
+        self._seconds_a_round = self._clock() - began
         if told is not None:
             self._follow(told, step)
             if self._plans % PROBE_EVERY == 0:
@@ -142,8 +144,9 @@ class Planned:
             seconds_a_byte=self._seconds_a_byte,
             latency_s=self._latency_s,
             num_values=self._num_values,
+            seconds_a_round=self._seconds_a_round,
         )
-        self._seconds_a_byte = 0.0  # is told once
+        self._seconds_a_byte = self._seconds_a_round = 0.0  # are told once
         return self._plane.max(PLAN, LAYOUT, measured_to(measured))
 
     def _follow(self, told: Flight, step: int) -> None:

@@ -13,14 +13,13 @@ from ..scheduling.ladder import Rung
 from ..wire.messages import Array
 from ..workers.plane import Layout
 
-LAYOUT = Layout.of([("", 4)])
+LAYOUT = Layout.of([("", 5)])
 
 
 def measured_to(measured: Measured) -> Array:
-    """Returns what a worker brings, float64 [4]."""
-    return np.array(
-        [measured.seconds_a_step, measured.seconds_a_byte, measured.latency_s, measured.num_values]
-    )
+    """Returns what a worker brings, float64 [5]; of a round's time the least counts, so it is negative."""
+    slowest = [measured.seconds_a_step, measured.seconds_a_byte, measured.latency_s, measured.num_values]
+    return np.array([*slowest, -measured.seconds_a_round])
 
 
 def steps_from(answer: Array) -> int:
@@ -36,14 +35,15 @@ class Planner:
         self._lock = threading.Lock()
 
     def answer(self, largest: Array) -> Array:
-        """Returns the answer to what the workers brought, float64 [4]."""
-        seconds_a_step, seconds_a_byte, latency_s, num_values = largest.tolist()
+        """Returns the answer to what the workers brought, float64 [5]."""
+        seconds_a_step, seconds_a_byte, latency_s, num_values, least = largest.tolist()
         measured = Measured(
             seconds_a_step=seconds_a_step,
             seconds_a_byte=seconds_a_byte,
             latency_s=latency_s,
             num_values=int(num_values),
+            seconds_a_round=-least,
         )
         with self._lock:
             rung: Rung = self.controller.plan(measured)
-        return np.array([rung.steps, rung.bits, rung.ratio, 0.0])
+        return np.array([rung.steps, rung.bits, rung.ratio, 0.0, 0.0])

@@ -1,11 +1,13 @@
 """The controller's laws: within its bounds, never more for a slower link, back again, and at rest."""
 
+from dataclasses import replace
+
 import pytest
 from geokfp.components.geo_training.scheduling.controller import (
     EXPIRES,
     FIRST_STEPS,
+    FREE_SHARE,
     GROWTH,
-    OWN_S,
     RELAXED,
     SHARE,
     Controller,
@@ -17,7 +19,7 @@ from geokfp.components.geo_training.scheduling.ladder import (
     check_ladder,
     steps_ladder,
 )
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 LADDERS = {
@@ -36,16 +38,21 @@ def measured(a_byte=1e-6, a_step=0.02, size=10**5, latency_s=0.0):
     return Measured(seconds_a_step=a_step, seconds_a_byte=a_byte, latency_s=latency_s, num_values=size)
 
 
-def at_rest(controller, given, plans=20):
-    """Returns the plan that the same measurement leads to in the end."""
-    for _ in range(plans):
-        rung = controller.plan(given)
+def transfer_s(rung, given):
+    return given.num_values * rung.bytes_a_value * given.seconds_a_byte
+
+
+def at_rest(controller, given, plans=20, own_s=0.0):
+    """Returns the plan that the same measurement leads to in the end, with rounds that take `own_s` more."""
+    rung = controller.plan(given)
+    for _ in range(plans - 1):
+        took_s = own_s + given.latency_s + transfer_s(rung, given) if own_s else 0.0
+        rung = controller.plan(replace(given, seconds_a_round=took_s))
     return rung
 
 
-def share(rung, given):
-    far_s = max(0.0, given.latency_s - OWN_S)
-    round_s = far_s + given.num_values * rung.bytes_a_value * given.seconds_a_byte
+def share(rung, given, own_s=0.0):
+    round_s = own_s + given.latency_s + transfer_s(rung, given)
     return round_s / (rung.steps * given.seconds_a_step)
 
 
@@ -70,14 +77,22 @@ def test_a_slower_link_is_given_no_more(ladder, a_byte, slower, a_step, size, la
     assert slow.ratio <= quick.ratio
 
 
-@given(ladders, seconds_a_byte, seconds_a_step, sizes, st.floats(0, 5))
-def test_at_rest_a_round_fits_unless_nothing_less_is_left(ladder, a_byte, a_step, size, latency_s):
+@given(ladders, seconds_a_byte, seconds_a_step, sizes, st.floats(0, 5), st.floats(0, 5))
+def test_at_rest_a_round_fits_unless_nothing_less_is_left(ladder, a_byte, a_step, size, latency_s, own_s):
     given_now = measured(a_byte, a_step, size, latency_s)
-    controller = Controller(ladder)
-    rung = at_rest(controller, given_now)
-    assert controller.plan(given_now) == rung
-    most = ladder[-1]
-    assert share(rung, given_now) <= SHARE * (1 + 1e-9) or rung == most
+    rung = at_rest(Controller(ladder), given_now, own_s=own_s)
+    assert at_rest(Controller(ladder), given_now, plans=21, own_s=own_s) == rung
+    assert share(rung, given_now, own_s) <= SHARE * (1 + 1e-6) or rung == ladder[-1]
+
+
+@given(ladders, seconds_a_byte, seconds_a_step, sizes, st.floats(0, 5), st.floats(0, 5))
+def test_what_is_free_is_given_up_before_a_round_takes_much(ladder, a_byte, a_step, size, latency_s, own_s):
+    given_now = measured(a_byte, a_step, size, latency_s)
+    rung = at_rest(Controller(ladder), given_now, own_s=own_s)
+    assume(share(rung, given_now, own_s) > FREE_SHARE * (1 + 1e-6))
+    last_free = [rung for rung in ladder if rung.is_free][-1]
+    assert rung.bytes_a_value <= last_free.bytes_a_value
+    assert rung.steps >= last_free.steps
 
 
 @given(ladders, seconds_a_byte, seconds_a_step, sizes)
@@ -120,10 +135,17 @@ def test_bits_go_first_then_a_few_steps_then_values_then_more_steps():
     assert all(ratio == 0.015 for _, steps, ratio in seen if steps > FREE_STEPS)
 
 
-def test_what_links_do_not_take_is_no_reason_to_meet_seldom():
-    assert at_rest(Controller(adaptive_ladder(64)), measured(1e-12, 0.002, latency_s=OWN_S)).steps == 1
-    far = at_rest(Controller(adaptive_ladder(64)), measured(1e-12, 0.02, latency_s=OWN_S + 0.08))
-    assert (far.steps, far.bits) == (16, 32)
+def test_what_no_bits_shorten_is_spread_over_steps():
+    assert at_rest(Controller(adaptive_ladder(64)), measured(1e-12, 0.02)).steps == 1
+    for given_now, own_s in ((measured(1e-12, 0.02, latency_s=0.016), 0.0), (measured(1e-12, 0.02), 0.016)):
+        rung = at_rest(Controller(adaptive_ladder(64)), given_now, own_s=own_s)
+        assert (rung.steps, rung.bits) == (16, 32)
+
+
+def test_beyond_the_free_steps_a_round_may_take_more():
+    rung = at_rest(Controller(adaptive_ladder(64)), measured(1e-12, 0.02), own_s=0.1)
+    assert (rung.steps, rung.bits) == (FREE_STEPS, 2)
+    assert at_rest(Controller(adaptive_ladder(64)), measured(1e-12, 0.02), own_s=0.15).steps == 30
 
 
 def test_a_measurement_expires():
