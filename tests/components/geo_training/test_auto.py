@@ -98,7 +98,7 @@ def test_what_is_told_is_what_was_measured():
 
 def test_sites_meet_as_the_controller_plans():
     """The oracle: the same controller, told the true numbers."""
-    plan, plane, clock = plan_of(2e-5)
+    plan, plane, _ = plan_of(2e-5)
     due = due_steps(plan, plane, 150)
     assert plane.told[0][1] == pytest.approx(2e-5, rel=1e-3)
     assert due[0] == 4  # the first plan's steps
@@ -109,7 +109,7 @@ def test_sites_meet_as_the_controller_plans():
 
 
 def test_a_quick_link_is_used_after_each_step_and_asked_about_now_and_then():
-    plan, plane, clock = plan_of(1e-12)
+    plan, plane, _ = plan_of(1e-12)
     due = due_steps(plan, plane, 8 * PLAN_EVERY)
     assert due == list(range(FIRST_PLAN, 8 * PLAN_EVERY + 1))
     assert len(plane.told) == 8
