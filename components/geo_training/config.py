@@ -8,7 +8,7 @@ from .._files import InputError
 from ..training.config import LearningConfig, TrainingConfig
 from .choices import check_choices
 from .compression import compression
-from .metrics.ports import check_port
+from .metrics.ports import check_pages
 from .scheduling import transmission
 from .security import check_security
 from .synchronization import synchronization
@@ -66,7 +66,7 @@ class GeoTrainingConfig(LearningConfig):
                 "but the epochs of a GNN are equal ones, allowed: fsa, mixed, hfa, nbsync, auto"
             )
         check_security(self.certificates, self.plain_text, check(self.topology))
-        check_port(self.metrics_port)
+        check_pages(self.metrics_host, self.metrics_port)
         check_choices(
             chosen,
             compression(self.compression),

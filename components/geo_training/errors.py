@@ -12,6 +12,7 @@ Errors::
     │   └── RefusedError      the peer refused what we sent, and says why
     └── LinkError             nobody's: the bytes do not come through
         ├── LinkClosedError   the connection cannot be made, or ended
+        │   └── IdentityError it ended as the peer has not shown that it is a node of ours
         └── DeadlineError     a wait took too long; says for what
             └── SilenceError  a peer that should at least say that it lives said nothing
 
@@ -57,6 +58,10 @@ class LinkError(GeoError):
 
 class LinkClosedError(LinkError):
     """The connection cannot be made, or ended."""
+
+
+class IdentityError(LinkClosedError):
+    """The peer has not shown that it is a node of ours: by a certificate of another authority, or by none."""
 
 
 class DeadlineError(LinkError):

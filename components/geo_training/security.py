@@ -48,6 +48,13 @@ def check_certificates(certificates: str, nodes: Iterable[str]) -> None:
         Certificates(Path(certificates), node).check()
 
 
+def is_secured(certificates: str, topology: Topology, address: Address) -> bool:
+    """Tells whether links to an address of the topology are TLS."""
+    in_site = any(address == site.listens for site in topology.sites)
+    on_loopback = address.is_loopback and topology.bound(address).is_loopback
+    return bool(certificates) and not (in_site and on_loopback)
+
+
 def transport(
     certificates: str, topology: Topology, node: str, address: Address, peer: str = ""
 ) -> Transport:
@@ -60,7 +67,6 @@ def transport(
         address: where it or its peer listens.
         peer: the node that is dialled.
     """
-    in_site = any(address == site.listens for site in topology.sites)
-    if not certificates or (in_site and address.is_loopback and topology.bound(address).is_loopback):
+    if not is_secured(certificates, topology, address):
         return TcpTransport()
     return TlsTransport(Certificates(Path(certificates), node.partition("/")[0]), peer)

@@ -10,12 +10,14 @@ import traceback
 from functools import partial
 from pathlib import Path
 
+from .._files import InputError
 from .._launch import fail, progress
 from .checkpoints.journal import Journal
 from .checkpoints.memory import Memory
 from .checkpoints.node_checkpoints import Keeper, node_keeper
 from .compression import Compressor, compression
 from .compression.needed import bytes_a_value
+from .errors import GeoError
 from .links.carrier import Carrier
 from .links.client import Client, ClientSettings
 from .links.heartbeats import Silence
@@ -47,10 +49,11 @@ def main(arguments: list[str]) -> None:
         arguments: the node's name and the path of a `TreeJob`.
 
     Raises:
-        InputError: a certificate that the others would refuse.
+        InputError: a name that no node has, a job that is none, a certificate that others would refuse.
         GeoError: a round waited too long, or a node was lost.
     """
     name, job = arguments[0], TreeJob.read(Path(arguments[1]))
+    _check_name(job, name)
     threading.excepthook = end_process
     check_certificates(job.certificates, (name,))
     address, roots = job.address(name), tuple(root.name for root in job.roots)
@@ -89,6 +92,34 @@ def main(arguments: list[str]) -> None:
         aggregator.serve(keeper, memory)
     if memory is not None:
         memory.forget()
+
+
+def command(arguments: list[str]) -> int:
+    """Does what `main` does for whoever types the command; what is wrong is one line then.
+
+    Returns:
+        Its exit status: 0 done, 1 failed, 2 bad usage.
+    """
+    if len(arguments) != 2:
+        return _ended("usage: python -m geokfp.components.geo_training.server NODE TREE.json", 2)
+    try:
+        main(arguments)
+    except InputError as error:
+        return _ended(str(error), 2)
+    except GeoError as error:
+        return _ended(f"{arguments[0]}: {error}", 1)
+    return 0
+
+
+def _ended(reason: str, status: int) -> int:
+    sys.stderr.write(f"geokfp: {' '.join(reason.split())}\n")
+    return status
+
+
+def _check_name(job: TreeJob, name: str) -> None:
+    names = (*(root.name for root in job.roots), *(site.name for site in job.topology.sites))
+    if name not in names:
+        raise InputError(f"NODE {name!r}, allowed: {', '.join(names)}")
 
 
 def _fault_rules(job: TreeJob, *, ends_with_process: bool) -> FaultRules:
@@ -183,4 +214,4 @@ def end_process(failure: threading.ExceptHookArgs) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(command(sys.argv[1:]))

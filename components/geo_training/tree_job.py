@@ -14,7 +14,7 @@ from .._files import ArtifactError, InputError, new_file
 from .._files.checkpoints import digest
 from .choices import check_choices
 from .compression import compression
-from .metrics.ports import check_port
+from .metrics.ports import check_pages
 from .nodes.shards import Shard, shards_of
 from .scheduling import Slices, transmission
 from .scheduling.relay import TsEngine
@@ -106,13 +106,16 @@ class TreeJob:
             *(root.address for root in roots),
         }
         check_security(self.certificates, self.plain_text, sorted(addresses, key=str))
-        for option in ("silence_s", "reconnect_s"):
-            if not 0 < getattr(self, option) < math.inf:
-                raise InputError(f"{option} is {getattr(self, option)!r}, allowed: a number above 0")
+        for option in ("round_timeout_s", "silence_s", "reconnect_s"):
+            _check_seconds(option, getattr(self, option))
+        self._check_checkpoints(weights_at_root=chosen.weights_at_root)
+        check_pages(self.metrics_host, self.metrics_port, len(self.members))
+
+    def _check_checkpoints(self, *, weights_at_root: bool) -> None:
         every = f"checkpoint_every is {self.checkpoint_every!r}, allowed"
         if self.checkpoint_every < 0 or (self.checkpoint_every and not self.checkpoint_folder):
             raise InputError(f"{every}: 1 or more with a checkpoint_folder, else 0")
-        if self.checkpoint_every and not chosen.weights_at_root:
+        if self.checkpoint_every and not weights_at_root:
             raise InputError(
                 f"{every} with synchronization {self.synchronization!r}: 0, as the root does not have the "
                 "weights; with its optimizer, as in fsa(optimizer=adam), 1 or more"
@@ -123,8 +126,6 @@ class TreeJob:
             raise InputError(
                 f"{every} with tsengine: 0, as the sites have plans that a new root does not know"
             )
-
-        check_port(self.metrics_port, len(self.members))
 
     @property
     def slices(self) -> Slices:
@@ -240,3 +241,9 @@ class TreeJob:
             return cls.from_dict(document)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise ArtifactError(f"{path}: not a tree's job ({error})") from error
+
+
+def _check_seconds(option: str, value: object) -> None:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not (is_number and 0 < value < math.inf):  # type: ignore[operator]
+        raise InputError(f"{option} is {value!r}, allowed: a number above 0")

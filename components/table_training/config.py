@@ -7,7 +7,7 @@ from typing import Any
 from .._files import InputError
 from ..geo_training.choices import check_choices
 from ..geo_training.compression import compression
-from ..geo_training.metrics.ports import check_port
+from ..geo_training.metrics.ports import check_pages
 from ..geo_training.scheduling import transmission
 from ..geo_training.security import check_security
 from ..geo_training.synchronization import synchronization
@@ -91,7 +91,7 @@ class GeoTableConfig:
         _check("seed", self.seed, 0 <= self.seed <= MAX_SEED, f"0 to {MAX_SEED}")
         _check("launcher", self.launcher, self.launcher in LAUNCHERS, " or ".join(LAUNCHERS))
         check_security(self.certificates, self.plain_text, check(self.topology))
-        check_port(self.metrics_port)
+        check_pages(self.metrics_host, self.metrics_port)
         check_choices(
             synchronization(self.synchronization),
             compression(self.compression),

@@ -24,6 +24,7 @@ from .errors import UsageError
 
 _ROOT = "root"
 _AUTHORITY_KEY = "ca.key"
+_MOST_DAYS = 36500
 
 
 def certificates(
@@ -34,7 +35,7 @@ def certificates(
         list[str],
         typer.Option("--site", metavar="NAME", help="A site of the partitions; may be given many times."),
     ],
-    days: Annotated[int, typer.Option(metavar="N", min=1, max=36500, help="Days of validity.")] = 30,
+    days: Annotated[int, typer.Option(metavar="N", help="Days of validity, 1 to 36500.")] = 30,
 ) -> None:
     """Make a test authority, and certificates of the root and of each site.
 
@@ -46,7 +47,7 @@ def certificates(
     # Late, as not every command is to load them.
     from geokfp.components.geo_training.transport.node_names import folder_name, node_uri
 
-    _check(site)
+    _check(site, days)
     try:
         _write(_files(site, days), output)
     except OSError as error:
@@ -55,9 +56,11 @@ def certificates(
         typer.echo(f"{output / folder_name(name)}: {node_uri(name)}")
 
 
-def _check(sites: list[str]) -> None:
+def _check(sites: list[str], days: int) -> None:
     from geokfp.components.geo_training.transport.node_names import AUTHORITY
 
+    if not 1 <= days <= _MOST_DAYS:
+        raise UsageError(f"--days {days}: 1 to {_MOST_DAYS} are allowed")
     taken = {_ROOT, AUTHORITY, _AUTHORITY_KEY}
     for name in sites:
         if name in taken or not name or "/" in name:

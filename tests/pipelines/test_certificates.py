@@ -52,6 +52,14 @@ def test_nothing_is_overwritten_and_nothing_half_written(tmp_path: Path) -> None
     assert every_file(tmp_path) == {**before, "file": b"mine"}
 
 
+@pytest.mark.parametrize("days", ["1000000", "0", "-3"])
+def test_days_that_no_certificate_can_last_are_refused_in_one_line(tmp_path: Path, days: str) -> None:
+    done = geokfp(tmp_path, "--site", "oslo", "--output", "made", "--days", days)
+    assert done.returncode == 2
+    assert done.stderr == f"geokfp: --days {days}: 1 to 36500 are allowed\n"
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("sites", [["root"], ["a/b"], ["oslo", "oslo"], ["ca.key"], [""], []])
 def test_names_that_no_site_can_have_are_refused(tmp_path: Path, sites: list[str]) -> None:
     options = [part for site in sites for part in ("--site", site)]

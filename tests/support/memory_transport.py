@@ -38,6 +38,7 @@ class Faults:
 
 class MemoryConnection:
     identity = None
+    peer = "memory"
 
     def __init__(self, limits: Limits, inbox: queue.Queue, faults: Faults) -> None:
         self.limits = limits

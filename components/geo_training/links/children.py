@@ -1,10 +1,13 @@
 """The nodes that dial one: admitting them, reading what they send, answering. Knows nothing of rounds."""
 
 import threading
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from ..errors import GeoError, LinkError, PeerError, ProtocolError, SilenceError
+from ..._launch import progress
+from ..errors import GeoError, IdentityError, LinkError, PeerError, ProtocolError, SilenceError
 from ..metrics import UNOBSERVED, Observer
 from ..metrics.arrivals import ObservedTraffic
 from ..transport.base import Connection, Listener, Traffic
@@ -25,6 +28,7 @@ from ..wire.messages import (
 )
 from .heartbeats import Silence
 from .lobby import Lobby
+from .telling import Refusals
 
 _TICK_S = 0.5
 _JOIN_TIMEOUT_S = 10.0
@@ -84,6 +88,9 @@ class Door:
     silence: Silence = field(default_factory=Silence)
     """How long they may say nothing."""
 
+    say: Callable[[str], None] = progress
+    """Takes lines about those who are turned away."""
+
 
 @dataclass(slots=True, eq=False)
 class _Child:
@@ -108,6 +115,7 @@ class Children:
         self._register = register
         self._lock, self._admitting = threading.Lock(), threading.Lock()
         self._lobby = Lobby()
+        self._refusals = Refusals(door.name, door.say)
         self._here: dict[str, _Child] = {}
         self._traffic: dict[str, Traffic] = {}
         self._ended = threading.Event()
@@ -159,7 +167,8 @@ class Children:
             ended = self._door.silence.watch(connection, child.outbox, self._door.name)
             while self._take(peer, child, connection.receive()):
                 pass
-        except PeerError as error:
+        except (PeerError, IdentityError) as error:
+            self._turned_away(peer, connection, error)
             child.outbox.post(Refusal(str(error)), BEFORE_ALL)
         except LinkError as error:
             was_silent = isinstance(error, SilenceError)  # it may come back
@@ -171,6 +180,11 @@ class Children:
                     del self._here[peer]
                     self._register.lost(peer, was_silent=was_silent)
             child.outbox.close(0 if was_silent else _FLUSH_S)
+
+    def _turned_away(self, peer: str, connection: Connection, error: GeoError) -> None:
+        who = f"{peer} at {connection.peer}" if peer else connection.peer
+        with self._lock:
+            self._refusals.note(who, str(error), time.monotonic())
 
     def _all(self) -> list[_Child]:
         with self._lock:
@@ -227,6 +241,7 @@ class Children:
             child.outbox.post(report)
             return True
         if isinstance(message, Leave):
+            child.outbox.post(message)  # so that the child knows that its word has come
             self._parent.left(peer)
             return False
         if isinstance(message, Push):

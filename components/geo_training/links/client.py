@@ -14,13 +14,12 @@ from ..compression import Compressor, decode
 from ..errors import DeadlineError, GeoError, ProtocolError, RefusedError
 from ..metrics import SEND, UNOBSERVED, WAIT, Observer, Span
 from ..transport.base import Connection, Traffic
-from ..transport.outbox import BEFORE_ALL, LAST
+from ..transport.outbox import BEFORE_ALL
 from ..wire.block_messages import Blocks, Received
 from ..wire.messages import (
     NOTHING,
     Answer,
     Array,
-    Leave,
     Message,
     Missing,
     Pull,
@@ -35,6 +34,7 @@ from ..wire.units import CHANGES, RoundId, Unit
 from .carrier import Carrier, Whole
 from .heartbeats import Silence
 from .link import Ends, Link
+from .telling import Patience
 
 _PATIENCE = 2.0
 
@@ -250,10 +250,13 @@ class Client:
             return any(one.finished for one in pending)
 
         began = self._clock()
+        patience = Patience(began)
         while not finished():
+            left_s = patience.left(self._clock())
             with self._changed:
-                self._changed.wait_for(finished, self._settings.retry_s)
+                self._changed.wait_for(finished, min(self._settings.retry_s, left_s))
             if not finished():
+                patience.check(self._clock(), lambda: f"{self._settings.peer} in {pending[0].push.round}")
                 self.check()
         self.observer.spent(Span(WAIT, began, self._clock()))
         for one in pending:
@@ -312,7 +315,7 @@ class Client:
         if reason:
             self._link.part(Refusal(reason), BEFORE_ALL)
         else:
-            self._link.part(Leave(self._settings.name), LAST)
+            self._link.leave()
         self._carrier.close()
 
     def _raise_error(self) -> None:

@@ -7,15 +7,17 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 from ..errors import GeoError, LinkClosedError, LinkError, PeerError, ProtocolError, RefusedError
 from ..metrics import UNOBSERVED, Observer
 from ..metrics.arrivals import ObservedTraffic
 from ..transport.base import Connection, Traffic
-from ..transport.outbox import URGENT, Outbox
-from ..wire.messages import JOINED, Heartbeat, Join, Message, Refusal, Welcome
+from ..transport.outbox import LAST, URGENT, Outbox
+from ..wire.messages import JOINED, Heartbeat, Join, Leave, Message, Refusal, Welcome
 from .heartbeats import Silence
+from .telling import Patience
 
 LEAVE_S = 10.0
 """Seconds that a peer has to read what was sent last."""
@@ -89,7 +91,7 @@ class Link:
         self._closing = threading.Event()
         self._traffic = ObservedTraffic(link=ends.name, observer=ends.observer)
         self._incarnation = time.time_ns()
-        self._joined = False
+        self._joined = self._is_leaving = False
         self.has_begun = False
         self.first_round: int | None = None
         self._beating = threading.Event()
@@ -116,7 +118,18 @@ class Link:
         if not self._closing.is_set():
             self._closing.set()
             self._outbox.post(message, priority)
-            self._wait_for_reader()
+            self._wait_for_reader(LEAVE_S)
+        self.close()
+
+    def leave(self) -> None:
+        """Tells the peer that our part is done, over a new connection where this one is lost; then `close`.
+
+        A peer that is not reached within `reconnect_s` is left without that.
+        """
+        if not self._closing.is_set():
+            self._is_leaving = True
+            self._outbox.post(Leave(self._ends.name), LAST)
+            self._wait_for_reader(self._ends.reconnect_s + LEAVE_S)
         self.close()
 
     def close(self) -> None:
@@ -124,18 +137,19 @@ class Link:
         self._closing.set()
         self._beating.set()
         self._outbox.close(_FLUSH_S)
-        self._wait_for_reader()
+        self._wait_for_reader(LEAVE_S)
 
     def drop(self) -> None:
         """Ends the connection at once; the reader sees it."""
         self._connection.close()
 
-    def _wait_for_reader(self) -> None:
+    def _wait_for_reader(self, seconds: float) -> None:
         if self._reader is not None and self._reader is not threading.current_thread():
-            self._reader.join(LEAVE_S)
+            self._reader.join(seconds)
 
     def _join(self) -> tuple[Connection, Outbox]:
         ends, deadline, attempt = self._ends, self._clock() + self._ends.reconnect_s, 0
+        patience = Patience(self._clock())
         while True:
             try:
                 connection = self._join_once()
@@ -147,6 +161,7 @@ class Link:
                     raise LinkClosedError(
                         f"{ends.peer}: not reached within {ends.reconnect_s:.0f} s ({error})"
                     ) from error
+                patience.check(self._clock(), partial(_unreached, ends.peer, error))
             self._closing.wait(_BACKOFF_S[min(attempt, len(_BACKOFF_S) - 1)])
             attempt += 1
 
@@ -173,6 +188,8 @@ class Link:
         while True:
             try:
                 message = self._connection.receive()
+                if isinstance(message, Leave) and self._is_leaving:
+                    return
                 if not isinstance(message, Heartbeat):
                     listening.take(message)
             except LinkError:
@@ -195,4 +212,10 @@ class Link:
             listening.lost(error)
             return False
         listening.rejoined()
+        if self._is_leaving:
+            self._outbox.post(Leave(self._ends.name), LAST)
         return True
+
+
+def _unreached(peer: str, error: LinkError) -> str:
+    return f"{peer} ({error})"

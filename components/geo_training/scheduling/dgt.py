@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
+from ..._files import InputError
 from ..spec import Interval, check
 from .importance import Share
 
@@ -34,6 +35,11 @@ class Dgt:
     def __post_init__(self) -> None:
         """Checks the values."""
         check(self)
+        if self.adaptive and self.min_fraction > self.fraction:
+            raise InputError(
+                f"min_fraction is {self.min_fraction!r}, allowed with fraction {self.fraction!r}: at most "
+                "that, or any with adaptive=false"
+            )
 
     @property
     def is_off(self) -> bool:

@@ -65,6 +65,9 @@ class Traffic:
 class Connection(Protocol):
     """One connection; any thread may send, one thread receives."""
 
+    peer: str
+    """Who is at the other end, for errors and logs: its address."""
+
     limits: Limits
     """What a received frame may hold: little until the peer has joined, or we have been welcomed."""
 
@@ -95,6 +98,7 @@ class Connection(Protocol):
         Raises:
             FrameError: the bytes are no message.
             SilenceError: no byte came for `silence_s`, while this waited for one.
+            IdentityError: the peer does not show who it is.
             LinkError: the connection ended, or the time is over.
         """
 

@@ -18,6 +18,7 @@ from typing import TypeAlias
 
 from ..._files import InputError
 from .node_names import AUTHORITY, CERTIFICATE, KEY, folder_name, named_nodes, node_uri
+from .tls_reasons import check_files, own_reason
 
 _Stamp: TypeAlias = tuple[tuple[int, int, int], ...]
 
@@ -59,6 +60,8 @@ class Certificates:
                 of another node.
         """
         what = f"certificates {str(self.folder)!r}"
+        if not self.folder.is_dir():
+            raise InputError(f"{what}: is no folder, needed: {CERTIFICATE}, {KEY} and {AUTHORITY} in one")
         for name in (CERTIFICATE, KEY, AUTHORITY):
             if not (self.folder / name).is_file():
                 raise InputError(
@@ -68,8 +71,7 @@ class Certificates:
         try:
             names = _names_seen(self.context(server_side=True), self.context(server_side=False))
         except OSError as error:
-            reason = getattr(error, "verify_message", "") or error.strerror or str(error)
-            raise InputError(f"{what}: not usable by {self.node!r}: {reason}") from error
+            raise InputError(f"{what}: not usable by {self.node!r}: {own_reason(error)}") from error
         if self.node not in names:
             shown = sorted(names) or "no node"
             raise InputError(
@@ -83,6 +85,7 @@ class Certificates:
         context.verify_mode = ssl.CERT_REQUIRED
         if server_side:
             context.num_tickets = 0  # every connection shows its certificate anew
+        check_files(self.folder / CERTIFICATE, self.folder / KEY, self.folder / AUTHORITY)
         context.load_verify_locations(self.folder / AUTHORITY)
         # Without a passphrase OpenSSL would ask the terminal for one.
         context.load_cert_chain(self.folder / CERTIFICATE, self.folder / KEY, password="")

@@ -5,13 +5,17 @@ import time
 from collections.abc import Sequence
 from typing import Protocol
 
-from ..errors import DeadlineError, LinkClosedError, SilenceError
+from ..errors import DeadlineError, IdentityError, LinkClosedError, SilenceError
 from ..wire.messages import Limits, Message, encode, read_message
 from .base import Traffic
 
 FRAME_TIMEOUT_S = 60.0
 SLOWEST_BYTES_PER_S = 8192.0
 """A frame that has begun must have come in `FRAME_TIMEOUT_S`, and what it lasts at this rate."""
+
+
+class UnknownPeer(OSError):
+    """The peer does not show that it is a node of ours; the message is the end of a sentence about it."""
 
 
 class Stream(Protocol):
@@ -26,6 +30,7 @@ class Stream(Protocol):
 
         Raises:
             BlockingIOError: nothing came within a moment, or too little to tell what it is.
+            UnknownPeer: the peer does not show who it is.
             OSError: the stream has ended.
         """
 
@@ -55,7 +60,7 @@ class FramedConnection:
         self.traffic = Traffic()
         self.silence_s: float | None = None
         self._stream = stream
-        self._peer = peer
+        self.peer = peer
         self._send_lock = threading.Lock()
 
     @property
@@ -74,7 +79,7 @@ class FramedConnection:
 
     def receive(self, timeout_s: float | None = None) -> Message:
         """See `Connection`."""
-        reading = _Reading(self._stream, self._peer, timeout_s, self.silence_s)
+        reading = _Reading(self._stream, self.peer, timeout_s, self.silence_s)
         message, num_bytes = read_message(reading.read_into, self.limits)
         self.traffic.came(num_bytes, reading.began, time.monotonic())
         return message
@@ -90,10 +95,10 @@ class FramedConnection:
                 count = self._stream.send(pieces)
             except BlockingIOError:
                 if time.monotonic() > deadline:
-                    raise DeadlineError(f"{self._peer} took no bytes for {FRAME_TIMEOUT_S:.0f} s") from None
+                    raise DeadlineError(f"{self.peer} took no bytes for {FRAME_TIMEOUT_S:.0f} s") from None
                 continue
             except OSError as error:
-                raise _closed(self._peer, error) from error
+                raise _closed(self.peer, error) from error
             deadline = time.monotonic() + FRAME_TIMEOUT_S
             while pieces and count >= pieces[0].nbytes:
                 count -= pieces.pop(0).nbytes
@@ -143,4 +148,5 @@ class _Reading:
 
 
 def _closed(peer: str, error: OSError) -> LinkClosedError:
-    return LinkClosedError(f"connection to {peer}: {error.strerror or error}")
+    kind = IdentityError if isinstance(error, UnknownPeer) else LinkClosedError
+    return kind(f"connection to {peer}: {error.strerror or error}")

@@ -18,9 +18,10 @@ from ..wire.messages import BEFORE_JOIN
 from . import sockets
 from .base import Address, Connection
 from .certificates import Certificates
-from .frames import FramedConnection
+from .frames import FramedConnection, UnknownPeer
 from .node_names import named_nodes
 from .sockets import Resolve, SocketListener, resolve_name
+from .tls_reasons import handshake_reason
 
 HANDSHAKE_S = 10.0
 """A peer that has not shown who it is by then is left."""
@@ -108,10 +109,10 @@ class TlsStream:
         """Goes on as far as what has come allows, then waits a moment for more."""
         try:
             is_done = self._steps_on()
-        except ssl.SSLError:
+        except ssl.SSLError as error:
             with contextlib.suppress(OSError):  # the peer is told why, if it listens
                 self._flush(deadline)
-            raise
+            raise UnknownPeer(handshake_reason(error)) from error
         self._flush(deadline)
         if is_done:
             self._identity = named_nodes(self._tls.getpeercert() or {})
@@ -154,6 +155,8 @@ class TlsStream:
                 return None
             except ssl.SSLZeroReturnError:
                 return 0
+            except ssl.SSLError as error:  # also how a client hears that its certificate is refused
+                raise OSError(handshake_reason(error)) from error
 
     def _write(self, pieces: Sequence[memoryview]) -> int:
         """Turns the beginning of some pieces; returns how many bytes."""
@@ -202,7 +205,8 @@ class TlsTransport:
                 stream.shake_hands(deadline)
             except OSError as error:
                 sockets.close(sock)
-                raise LinkClosedError(f"{self._peer} at {address}: {_reason(error)}") from error
+                reason = error.strerror or str(error)
+                raise LinkClosedError(f"{self._peer} at {address}: {reason}") from error
             if self._peer not in stream.identity:
                 stream.close()
                 shown = sorted(stream.identity) or "no node"
@@ -226,9 +230,3 @@ class TlsTransport:
 def _check_time(deadline: float) -> None:
     if time.monotonic() > deadline:
         raise TimeoutError("has not shown who it is in time")
-
-
-def _reason(error: OSError) -> str:
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return f"its certificate is refused, {error.verify_message}"
-    return error.strerror or str(error)

@@ -16,6 +16,7 @@ import numpy as np
 from ..._files import InputError
 from ..._launch import variables
 from ..metrics.watch import Watch, recorder_of, watch_worker
+from ..security import check_certificates, is_secured
 from ..server import dial
 from ..synchronization import WorkerPolicy, synchronization
 from ..synchronization.base import POSITION
@@ -64,7 +65,7 @@ class Place:
         """Joins the tree that the environment names.
 
         Raises:
-            InputError: a variable is missing, or names no worker of the tree.
+            InputError: a variable is missing, or names no worker of the tree; a certificate is wrong.
             GeoError: the site's aggregator cannot be reached.
         """
         found = variables(TREE, WORKER)
@@ -75,6 +76,8 @@ class Place:
         if name not in job.topology.workers:
             raise InputError(f"{WORKER} {name!r}: must be one of {', '.join(job.topology.workers)}")
         site = job.topology.site(name).name
+        if is_secured(job.certificates, job.topology, job.address(site)):
+            check_certificates(job.certificates, (site,))
         client = dial(job, name, site, observer=recorder_of(job))
         members = Members(workers=job.topology.workers, name=name)
         plane = Plane(client, members, agreed_slices(job, client, members), len(job.roots))

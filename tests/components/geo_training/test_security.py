@@ -15,6 +15,8 @@ from geokfp.components.geo_training.transport.base import Address
 from geokfp.components.geo_training.transport.tcp import TcpTransport
 from geokfp.components.geo_training.transport.tls import TlsTransport
 from geokfp.components.geo_training.tree_job import TreeJob
+from geokfp.components.geo_training.wire.messages import Heartbeat, encode
+from geokfp.components.geo_training.workers.place import Place
 from geokfp.components.table_training.config import GeoTableConfig
 from geokfp.pipelines._command_line.authority import Authority
 from support.certificates import issue_each
@@ -159,9 +161,11 @@ def test_a_tree_over_tls_gives_what_it_gives_over_plain_text(tmp_path):
     for name, certificates in (("plain", ""), ("secured", str(folder))):
         (tmp_path / name).mkdir()
         results[name] = run_script(SCRIPT, tmp_path / name, certificates=certificates)
+    heartbeat_bytes = sum(len(piece) for piece in encode(Heartbeat()))
     for worker, plain in results["plain"].items():
-        for key, array in plain.items():
-            np.testing.assert_array_equal(array, results["secured"][worker][key])
+        secured = results["secured"][worker]
+        np.testing.assert_array_equal(plain["means"], secured["means"])
+        assert (int(plain["sent"]) - int(secured["sent"])) % heartbeat_bytes == 0
 
 
 def test_a_node_with_a_wrong_certificate_does_not_begin(tmp_path: Path):
@@ -170,4 +174,14 @@ def test_a_node_with_a_wrong_certificate_does_not_begin(tmp_path: Path):
     made = TreeJob(run_id="run", workers={"site-0": 1}, topology=shape, certificates=str(folder))
     with nodes(made, tmp_path) as processes:
         assert processes["root"].wait(30.0) != 0
-    assert "tls.crt of node 'root' is missing, needed" in (tmp_path / "root.txt").read_text()
+    (line,) = (tmp_path / "root.txt").read_text().splitlines()
+    assert line.startswith("geokfp: certificates ")
+    assert "tls.crt of node 'root' is missing, needed" in line
+
+
+def test_a_worker_beyond_its_sites_machine_needs_its_certificate(tmp_path: Path, monkeypatch):
+    made = job({"sites": {"paris": {"listens": "paris.example:7001"}}}, certificates=str(tmp_path / "none"))
+    monkeypatch.setenv("GEOKFP_TREE", str(made.write(tmp_path / "tree.json")))
+    monkeypatch.setenv("GEOKFP_WORKER", "paris/trainer-0")
+    with pytest.raises(InputError, match=r"certificates '.*/none': is no folder, needed: tls\.crt"):
+        Place.from_environment()

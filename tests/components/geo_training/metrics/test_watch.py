@@ -9,7 +9,7 @@ import pytest
 from geokfp.components._files import InputError
 from geokfp.components._launch import free_ports
 from geokfp.components._report import Report
-from geokfp.components.geo_training.metrics.ports import check_port
+from geokfp.components.geo_training.metrics.ports import check_pages
 from geokfp.components.geo_training.metrics.report import Measured, add_records
 from geokfp.components.geo_training.metrics.watch import measured_of, recorder_of, watch
 from geokfp.components.geo_training.transport.base import Traffic
@@ -134,10 +134,21 @@ def test_a_site_that_never_stepped_has_no_lane_but_its_link(tmp_path):
 @pytest.mark.parametrize("port", [-1, 65536, 65531, True, "80"])
 def test_a_port_that_cannot_be_is_refused(port):
     with pytest.raises(InputError, match=r"metrics_port is .*, allowed: 0 for none, or 1 to 65530"):
-        check_port(port, 6)
+        check_pages("127.0.0.1", port, 6)
+
+
+@pytest.mark.parametrize("host", ["", "127.0.0.1:80", "http://here", "256.1.1.1", "a b", "-a", None, 7])
+def test_a_host_that_cannot_be_is_refused(host):
+    with pytest.raises(InputError, match=r"metrics_host is .*, allowed: a name or address of this machine"):
+        check_pages(host, 0)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost", "pod-0.sites.example.", "node_1"])
+def test_names_and_addresses_are_hosts(host):
+    check_pages(host, 80)
 
 
 def test_ports_are_numbered_from_the_first():
-    check_port(0, 6)
-    check_port(65530, 6)
+    check_pages("0.0.0.0", 0, 6)
+    check_pages("::", 65530, 6)
     np.testing.assert_equal(job_of("", 65529).metrics_port, 65529)

@@ -205,13 +205,13 @@ def test_a_certificate_of_another_authority_is_refused_by_either_end(folder, tmp
     )
     assert isinstance(ours, LinkClosedError)
     assert isinstance(theirs, LinkClosedError)
-    assert "certificate" in str(theirs)
+    assert "its certificate is refused, it is not of an authority in ca.crt" in str(theirs)
     trusting = issue(tmp_path / "trusting", ["oslo"], AUTHORITY, trusts=Authority(days=2))
     ours, theirs = outcomes(
         server, lambda a: TlsTransport(Certificates(trusting, "oslo"), "root").connect(a, 5.0)
     )
-    assert "its certificate is refused" in str(ours)
-    assert isinstance(theirs, LinkClosedError)
+    assert "its certificate is refused, it is not of an authority in ca.crt" in str(ours)
+    assert "refuses our certificate: it is not of its authority" in str(theirs)
 
 
 def test_who_shows_no_certificate_is_refused(folder):
@@ -223,7 +223,7 @@ def test_who_shows_no_certificate_is_refused(folder):
     )
     assert isinstance(ours, OSError)
     assert isinstance(theirs, LinkClosedError)
-    assert "CERTIFICATE" in str(theirs).upper()
+    assert "shows no certificate" in str(theirs)
 
 
 def test_older_versions_of_tls_are_refused(folder):
@@ -235,7 +235,7 @@ def test_older_versions_of_tls_are_refused(folder):
         TlsTransport(Certificates(folder, "root")), lambda a: Raw(context.wrap_socket(connect(a)))
     )
     assert isinstance(ours, OSError)
-    assert "UNSUPPORTED_PROTOCOL" in str(theirs)
+    assert "does not speak TLS 1.3" in str(theirs)
 
 
 def test_plain_text_and_tls_do_not_understand_each_other(folder):
