@@ -53,21 +53,9 @@ def read_manifest(directory: Path, *, kind: str, version: int, verify: bool = Tr
         ArtifactError: no manifest, another kind or version, a file missing or altered.
     """
     path = Path(directory) / NAME
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise ArtifactError(f"{path}: no such file; a {kind} artifact is needed") from error
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ArtifactError(f"{path}: not JSON ({error})") from error
-    if not isinstance(document, dict) or document.get("kind") != kind:
-        found = document.get("kind") if isinstance(document, dict) else type(document).__name__
-        raise ArtifactError(f"{path}: kind is {found!r}, {kind!r} is needed")
-    if document.get("version") != version:
-        raise ArtifactError(
-            f"{path}: {kind} version {document.get('version')!r}, this release reads {version}"
-        )
-    if not isinstance(document.get("files"), dict):
-        raise ArtifactError(f"{path}: lists no files with their checksums")
+    document = parsed_manifest(
+        path.read_bytes() if path.is_file() else None, str(path), kind=kind, version=version
+    )
     for name, checksum in document["files"].items():
         file = Path(directory) / name
         if not file.is_file():
@@ -75,6 +63,36 @@ def read_manifest(directory: Path, *, kind: str, version: int, verify: bool = Tr
         if verify and sha256(file) != checksum:
             raise ArtifactError(f"{file}: checksum differs from {NAME}; the file was altered or cut short")
     return document
+
+
+def parsed_manifest(text: bytes | None, place: str, *, kind: str, version: int) -> dict[str, Any]:
+    """Reads a manifest's own bytes, wherever its folder is.
+
+    Args:
+        text: the manifest; None when there is none.
+        place: where it is, to begin a complaint with.
+        kind: the kind that is needed.
+        version: the layout version that this code reads.
+
+    Raises:
+        ArtifactError: no manifest, another kind or version.
+    """
+    if text is None:
+        raise ArtifactError(f"{place}: no such file; a {kind} artifact is needed")
+    try:
+        document = json.loads(text)
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ArtifactError(f"{place}: not JSON ({error})") from error
+    if not isinstance(document, dict) or document.get("kind") != kind:
+        found = document.get("kind") if isinstance(document, dict) else type(document).__name__
+        raise ArtifactError(f"{place}: kind is {found!r}, {kind!r} is needed")
+    if document.get("version") != version:
+        raise ArtifactError(
+            f"{place}: {kind} version {document.get('version')!r}, this release reads {version}"
+        )
+    if not isinstance(document.get("files"), dict):
+        raise ArtifactError(f"{place}: lists no files with their checksums")
+    return dict(document)
 
 
 def listed_files(text: bytes, place: str) -> list[str]:

@@ -93,11 +93,18 @@ class HandOver:
         """Copies a file to a local path, whose folder is made."""
         self._folder.get_file(name, target)
 
-    def put_folder(self, source: Path, name: str) -> None:
-        """Writes all files of a local folder, then their list; nothing is written when the list is there."""
+    def put_folder(self, source: Path, name: str, *, only: Sequence[str] = ("",)) -> None:
+        """Writes the files of a local folder, then their list; nothing is written when the list is there.
+
+        Args:
+            source: the local folder.
+            name: the folder's name.
+            only: beginnings of the names, relative to the folder, of the files to write.
+        """
         if self.list_of(name) is not None:
             return
-        files = sorted(path.relative_to(source).as_posix() for path in source.rglob("*") if path.is_file())
+        found = sorted(path.relative_to(source).as_posix() for path in source.rglob("*") if path.is_file())
+        files = [file for file in found if file.startswith(tuple(only))]
         for file in files:
             self._folder.put_file(source / file, f"{name}/{file}")
         self.put_text(_list_name(name), json.dumps(files))

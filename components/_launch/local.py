@@ -60,7 +60,7 @@ def run_job(job: Job, *, log_folder: Path, on_line: Callable[[str, str], None] |
     """
     log_folder.mkdir(parents=True, exist_ok=True)
     run = _Run(job, log_folder, on_line or (lambda who, message: print_progress(message, replica=who)))
-    with _termination_raises():
+    with termination_raises():
         try:
             run.start()
             run.wait()
@@ -243,7 +243,7 @@ def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
 
 
 @contextlib.contextmanager
-def _termination_raises() -> Iterator[None]:
+def termination_raises() -> Iterator[None]:
     """Turns SIGTERM into an exception, so that the job is ended; only a main thread can."""
     if threading.current_thread() is not threading.main_thread():
         yield

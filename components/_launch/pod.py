@@ -98,7 +98,7 @@ def orders_of(document: str) -> PodOrders:
 
 
 def read_failures_of_pods(hand_over: HandOver, pods: Mapping[str, int]) -> list[FailureRecord]:
-    """Returns why pods failed, by what they left; replicas are named with their pod, `worker-1/trainer-0`.
+    """Returns why pods failed, by what they left; replicas are named with their pod, `worker/1/trainer-0`.
 
     Args:
         hand_over: the launch's.
@@ -175,7 +175,8 @@ class _OrphanWatch(threading.Thread):
 
 
 def _leave_failure(hand_over: HandOver, name: str, record: FailureRecord) -> None:
-    replica = f"{name}/{record.replica}" if record.replica else name
+    pod = "/".join(name.rsplit("-", 1))
+    replica = f"{pod}/{record.replica}" if record.replica else pod
     whole = FailureRecord(step=record.step, replica=replica, cause=record.cause, last_lines=record.last_lines)
     try:
         hand_over.put_text(_failure_name(name), to_json(whole))

@@ -49,6 +49,8 @@ class PodSettings:
     """Account that the pod runs under; empty is the namespace's default."""
     image_pull_secrets: tuple[str, ...] = ()
     """Names of secrets with the registry's credentials."""
+    image: str = ""
+    """The container's image; empty is the one that the stage names."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -25,6 +25,7 @@ Edges between sites are in no site's graph. Node data of a part: `features` floa
 in-degree in the whole graph of the site. Knows nothing of training.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -134,7 +135,16 @@ def read_partitions(path: Path, *, verify: bool = True) -> Partitions:
     Raises:
         ArtifactError: not a partitions artifact of this version, a file missing or altered.
     """
-    document = read_manifest(path, kind=KIND, version=VERSION, verify=verify)
+    return partitions_of(read_manifest(path, kind=KIND, version=VERSION, verify=verify), path)
+
+
+def partitions_of(document: Mapping[str, Any], path: Path) -> Partitions:
+    """Returns what a manifest says.
+
+    Args:
+        document: the manifest.
+        path: folder that its sites lie in.
+    """
     return Partitions(
         sites=tuple(_site(path, entry) for entry in document["sites"]),
         num_features=document["features"]["width"],

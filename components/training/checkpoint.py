@@ -22,13 +22,14 @@ from dataclasses import asdict
 from pathlib import Path
 
 from .._files.checkpoints import checkpoint_of, digest, last_common, new_checkpoint
+from .._launch.launch_options import LAUNCH_OPTIONS
 from .config import LearningConfig
 from .trained_gnn import ModelSource
 from .training_state import TrainingState
 
 STATE = "state.safetensors"
 GRAPH_FILE = "graph.dgl"
-NO_PART_IN_RESULT = ("checkpoint_folder", "num_samplers", "timeout_s", "warm_start")
+NO_PART_IN_RESULT = ("checkpoint_folder", "num_samplers", "timeout_s", "warm_start", *LAUNCH_OPTIONS)
 """Options that may differ when a training goes on; of a warm start its weights count, not where they lay."""
 
 

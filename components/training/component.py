@@ -5,9 +5,12 @@ from typing import Any
 from kfp import dsl
 
 from .._images import image
+from .._task_settings import TASK_SETTINGS
 
 
-@dsl.component(base_image=image("training"), install_kfp_package=False)
+@dsl.component(
+    base_image=image("training"), install_kfp_package=False, task_config_passthroughs=TASK_SETTINGS
+)
 def train_gnn(
     partitions: dsl.Input[dsl.Dataset],
     model: dsl.Output[dsl.Model],
@@ -15,6 +18,7 @@ def train_gnn(
     metrics: dsl.Output[dsl.Metrics],
     classification: dsl.Output[dsl.ClassificationMetrics],
     report: dsl.Output[dsl.HTML],
+    job_resource: dsl.OutputPath(str),  # type: ignore[valid-type]
     architecture: str = "sage",
     entry_point: str = "",
     user_code: str = "",
@@ -35,6 +39,14 @@ def train_gnn(
     num_samplers: int = 0,
     seed: int = 0,
     timeout_s: int = 86400,
+    launcher: str = "local",
+    hand_over: str = "",
+    run_id: str = "",
+    namespace: str = "",
+    service_account: str = "",
+    start_timeout_s: int = 600,
+    orphan_timeout_s: int = 300,
+    task_config: dsl.TaskConfig = None,
 ) -> None:
     """Trains a GNN for node classification on the partitions of one site, with DGL's distributed training.
 
@@ -76,12 +88,24 @@ def train_gnn(
         num_samplers: Processes per worker that sample ahead; 0 samples in the worker itself.
         seed: Seed of weights, order, dropout and sampling.
         timeout_s: Seconds after which the whole training is ended as failed.
+        launcher: "local" (processes of this step), or pods of their own, one a part - by "job", "jobset",
+            "trainjob" or "dgljob".
+        hand_over: Folder that step and pods share - a path on a volume that all mount, or an s3://, gs:// or
+            minio:// URI. Empty is beside the model in its object store.
+        run_id: The pipeline run, dsl.PIPELINE_JOB_ID_PLACEHOLDER; needed with pods.
+        namespace: Namespace of the pods; empty is the step's own.
+        service_account: Account that the pods run under; empty is the namespace's default.
+        start_timeout_s: Seconds in which all pods must have started.
+        orphan_timeout_s: Seconds without a sign of life of the step after which its pods end themselves.
+        task_config: What KFP sets on the task, for the pods.
+        job_resource: Reference of what was started in JSON; {} without pods.
     """
     from pathlib import Path
 
     from geokfp.components._launch import failure_recorded
 
     with failure_recorded("train_gnn", beside=Path(model.path)):
+        from geokfp.components._launch.launch_step import surroundings_of
         from geokfp.components.training.config import TrainingConfig
         from geokfp.components.training.run import Outputs, run
 
@@ -106,9 +130,22 @@ def train_gnn(
             num_samplers=num_samplers,
             seed=seed,
             timeout_s=timeout_s,
+            launcher=launcher,
+            hand_over=hand_over,
+            run_id=run_id,
+            namespace=namespace,
+            service_account=service_account,
+            start_timeout_s=start_timeout_s,
+            orphan_timeout_s=orphan_timeout_s,
         )
         paths = Outputs(model=Path(model.path), predictions=Path(predictions.path), report=Path(report.path))
-        result = run(config, Path(partitions.path), paths)
+        uris = {"partitions": partitions.uri, "model": model.uri}
+        result = run(
+            config,
+            Path(partitions.path),
+            paths,
+            surroundings_of(config, task_config, uris, Path(job_resource)),
+        )
         for name, value in result.metrics.items():
             metrics.log_metric(name, value)
         classification.log_confusion_matrix(list(result.label_names), result.confusion.tolist())

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .._files import InputError
+from .._launch.launch_options import LaunchOptions
 from ..ingest.config import MAX_SEED
 from .model_options import MODEL_OPTIONS, check_model_options, is_whole
 
@@ -102,7 +103,7 @@ class LearningConfig:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class TrainingConfig(LearningConfig):
+class TrainingConfig(LearningConfig, LaunchOptions):
     """How a GNN is trained for node classification.
 
     Raises:
@@ -121,6 +122,7 @@ class TrainingConfig(LearningConfig):
     def __post_init__(self) -> None:
         """Checks the values."""
         LearningConfig.__post_init__(self)
+        self.check_launch()
         is_path = "://" not in self.checkpoint_folder
         _check("checkpoint_folder", self.checkpoint_folder, is_path, "the path of a folder, not a URI")
 

@@ -48,20 +48,21 @@ def apply(machine: int, prefix: str) -> None:
     _replace(dist_context, "mp", _ForkOnly)
 
 
-def await_servers(ip_config: str, timeout_s: float) -> None:
-    """Waits until all of a site's servers listen, as a DGL client that comes too early sleeps for 3 s.
+def await_servers(ip_config: str, address: str, timeout_s: float) -> None:
+    """Waits until a site's servers on this host listen, as a DGL client that comes too early sleeps for 3 s.
 
     A connection made only to see would be taken for a client, so the kernel's table is read instead.
 
     Args:
         ip_config: the site's address file.
+        address: the address in it that is this host's.
         timeout_s: how long to wait.
 
     Raises:
         TimeoutError: some server does not listen by then.
     """
-    lines = Path(ip_config).read_text(encoding="ascii").splitlines()
-    awaited = {int(line.split()[1]) for line in lines}
+    lines = [line.split() for line in Path(ip_config).read_text(encoding="ascii").splitlines()]
+    awaited = {int(port) for host, port in lines if host == address}
     deadline = time.monotonic() + timeout_s
     while missing := awaited - _listening():
         if time.monotonic() > deadline:

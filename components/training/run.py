@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._files import InputError, sha256
+from .._files import sha256
 from .._files.checkpoints import digest, forget, usable_folder
 from .._launch import Job, free_ports, progress, run_job
+from .._launch.launch_step import Surroundings
 from ..partition.partitions import Partitions, SitePartitions, read_partitions
 from .checkpoint import last_epoch, training_digest
 from .config import TrainingConfig
@@ -29,6 +30,8 @@ from .outcome import (
     roc,
     write_predictions,
 )
+from .pod_plan import checkpoints_of, chosen_site
+from .pod_step import train_in_pods
 from .shared_memory import check_shared_memory
 from .site import shared_memory_prefix, site_roles
 from .summary import write_report
@@ -36,9 +39,7 @@ from .trained_gnn import ModelSource, TrainedGnn, write_trained_gnn
 from .user_code import fetch_user_code
 from .warm_start import check_start, fetch_trained_gnn
 from .work_folder import work_folder
-from .worker import BEST, HISTORY, WorkerJob
-
-TRAINER = "geokfp.components.training.worker:main"
+from .worker import BEST, HISTORY, TRAINER, WorkerJob
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,46 +68,54 @@ class Result:
     """ROC curve of the same nodes."""
 
 
-def run(config: TrainingConfig, partitions: Path, outputs: Outputs) -> Result:
+def run(
+    config: TrainingConfig, partitions: Path, outputs: Outputs, surroundings: Surroundings | None = None
+) -> Result:
     """Trains a GNN on the partitions of one site.
 
     Args:
-        config: how to train.
+        config: how to train, and where.
         partitions: a partitions artifact; `config.site` chooses when it has several sites.
         outputs: where to write.
+        surroundings: what pods are started with, by any launcher but `local`.
 
     Raises:
         InputError: an input or option that is wrong, or too little shared memory.
         ProcessFailed: a trainer or server failed; `<model>-work/logs` keeps what all of them printed.
     """
+    surroundings = surroundings or Surroundings()
     with work_folder(outputs.model) as work:
         parts = read_partitions(partitions)
-        site = _chosen_site(parts, config.site)
-        check_shared_memory([site], config.num_samplers)
+        site = chosen_site(parts, config.site)
+        if not config.launches_pods:
+            check_shared_memory([site], config.num_samplers)
         start = _start(config, parts, work)
         if start is not None:
             config = replace(config, num_layers=start.source.num_layers)
         source = model_source(config, parts, work) if start is None else start.source
         beside = outputs.model.with_name(f"{outputs.model.name}-checkpoints")
-        kept = usable_folder(Path(config.checkpoint_folder or beside))
-        checkpoints = kept / _digest(config, source, start, partitions)
-        _train(config, site, source, work, checkpoints, None if start is None else start.weights)
+        kept = checkpoints_of(config) if config.launches_pods else Path(config.checkpoint_folder or beside)
+        job = WorkerJob(
+            config=config,
+            source=source,
+            work=work,
+            checkpoints=usable_folder(kept).absolute() / _digest(config, source, start, partitions)
+            if kept
+            else None,
+            start=None if start is None else start.weights,
+        )
+        if config.launches_pods:
+            train_in_pods(job, site, partitions, surroundings)
+        else:
+            _train(job, site)
         outcome = read_outcome(work, site=site.name, num_parts=site.num_parts, node_ids=site.node_ids())
         result = _write(config, parts, source, [outcome], work, outputs)
-    forget(checkpoints)
+    if job.checkpoints is not None:
+        forget(job.checkpoints)
     shutil.rmtree(beside, ignore_errors=True)
+    if not config.launches_pods:
+        surroundings.tell_created([])
     return result
-
-
-def _chosen_site(parts: Partitions, wanted: str) -> SitePartitions:
-    sites = [site for site in parts.sites if wanted in ("", site.name, site.directory.name)]
-    if len(sites) != 1:
-        names = ", ".join(site.name for site in parts.sites)
-        raise InputError(f"site {wanted!r}: must be one of {names} (across sites: geo_train_gnn)")
-    site = sites[0]
-    if site.num_train == 0:
-        raise InputError(f"partitions: {site.name} has no training node")
-    return site
 
 
 def model_source(config: TrainingConfig, parts: Partitions, work: Path) -> ModelSource:
@@ -148,32 +157,19 @@ def _digest(config: TrainingConfig, source: ModelSource, start: TrainedGnn | Non
     return digest({"start": sha256(start.weights)}, None, {"of": of_training})
 
 
-def _train(
-    config: TrainingConfig,
-    site: SitePartitions,
-    source: ModelSource,
-    work: Path,
-    checkpoints: Path,
-    start: Path | None,
-) -> None:
+def _train(job: WorkerJob, site: SitePartitions) -> None:
+    checkpoints = job.checkpoints
+    assert checkpoints is not None
     run_id = uuid.uuid4().hex[:8]
     resume_epoch = last_epoch(checkpoints, site.num_parts)
-    job = WorkerJob(
-        config=config,
-        source=source,
-        work=work,
-        port=free_ports(1)[0],
-        checkpoints=checkpoints.absolute(),
-        resume_epoch=resume_epoch,
-        start=start,
-    )
+    job = replace(job, port=free_ports(1)[0], resume_epoch=resume_epoch)
     roles = site_roles(
         site,
         trainer=TRAINER,
         arguments=(str(job.write()),),
-        work=work,
+        work=job.work,
         run_id=run_id,
-        num_samplers=config.num_samplers,
+        num_samplers=job.config.num_samplers,
     )
     progress(f"{site.name}: {site.num_parts} trainers and {site.num_parts} DGL servers")
     if resume_epoch:
@@ -184,10 +180,10 @@ def _train(
         Job(
             name="train_gnn",
             roles=roles,
-            deadline_s=float(config.timeout_s),
+            deadline_s=float(job.config.timeout_s),
             shared_memory_prefixes=(shared_memory_prefix(run_id),),
         ),
-        log_folder=work / "logs",
+        log_folder=job.work / "logs",
     )
 
 

@@ -41,6 +41,20 @@ def needed_bytes(site: SitePartitions, num_samplers: int) -> int:
     return int(files * (1 + MARGIN)) + others
 
 
+def part_bytes(site: SitePartitions, num_samplers: int) -> int:
+    """Returns the shared memory, bytes, that the pod beside the largest part of a site takes.
+
+    Args:
+        site: the site's partitions, all on this machine.
+        num_samplers: sampler processes of each trainer.
+    """
+    files = max(
+        sum(path.stat().st_size for path in (site.directory / f"part-{part}").glob("*.dgl"))
+        for part in range(site.num_parts)
+    )
+    return int(files * (1 + MARGIN)) + PART_BYTES + num_samplers * SAMPLER_BYTES
+
+
 def check_shared_memory(
     sites: Iterable[SitePartitions],
     num_samplers: int,

@@ -5,12 +5,15 @@ know of its place travels as its first argument, `SitePlace`; DGL's own settings
 environment.
 """
 
+import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from .._launch import Replica, Role, free_ports
+from .._launch.interfaces import interface_of
+from .._launch.pod import PodPlace
 from ..partition.partitions import SitePartitions
 
 PRELOAD = (
@@ -24,8 +27,14 @@ PRELOAD = (
 )
 """What servers and trainers share by being forked from a process that has imported it."""
 
+SERVER = "geokfp.components.training.server:main"
 CONNECT_TRIES = 3000
 """Attempts of 0.1 s to reach a server or client before DGL gives up."""
+POD_CONNECT_TRIES = 36_000
+"""The same between pods, which start minutes apart; the launcher's own time limit comes before it."""
+LOOPBACK = "127.0.0.1"
+DGL_PORT = 30_050
+"""Port of every pod's DGL server."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +55,8 @@ class SitePlace:
     """Name of the DGL graph."""
     num_samplers: int
     """Sampler processes of each trainer."""
+    address: str = LOOPBACK
+    """IPv4 address of this machine's server."""
 
     def to_argument(self) -> str:
         """Returns the value as one command-line argument."""
@@ -87,60 +98,102 @@ def site_roles(
         either is named `<graph_name>/server-i` and `<graph_name>/trainer-i` and stands beside part i.
     """
     work.mkdir(parents=True, exist_ok=True)
-    group = site.graph_name  # a site's own name may hold anything
-    ip_config = work / f"{group}.addresses"
-    ports = free_ports(site.num_parts)
-    ip_config.write_text("".join(f"127.0.0.1 {port}\n" for port in ports), encoding="ascii")
+    addresses = [(LOOPBACK, port) for port in free_ports(site.num_parts)]
+    ip_config = _write_addresses(work, site, addresses)
     places = [
-        SitePlace(
-            site=site.name,
-            machine=machine,
-            num_machines=site.num_parts,
-            shared_memory_prefix=f"{shared_memory_prefix(run_id)}{site.graph_name}-m{machine}.",
-            ip_config=str(ip_config),
-            graph_name=site.graph_name,
-            num_samplers=num_samplers,
-        )
+        _place(site, machine, ip_config, run_id=run_id, num_samplers=num_samplers)
         for machine in range(site.num_parts)
     ]
-    servers = [
-        Replica(
-            name=f"{group}/server-{place.machine}",
-            environment={
-                **_environment(site, place),
-                "DGL_ROLE": "server",
-                "DGL_SERVER_ID": str(place.machine),
-            },
-            arguments=(place.to_argument(),),
-        )
-        for place in places
-    ]
-    trainers = [
-        Replica(
-            name=f"{group}/trainer-{place.machine}",
-            environment={
-                **_environment(site, place),
-                "DGL_ROLE": "client",
-                "DGL_DIST_MODE": "distributed",
-            },
-            arguments=(place.to_argument(), *arguments),
-        )
-        for place in places
-    ]
-    serve = "geokfp.components.training.server:main"
-    return (
-        Role(
-            name=f"{group}/server",
-            target=serve,
-            replicas=tuple(servers),
-            preload=PRELOAD,
-            finishes=False,
-        ),
-        Role(name=f"{group}/trainer", target=trainer, replicas=tuple(trainers), preload=PRELOAD),
+    return _roles(site, places, trainer, arguments, CONNECT_TRIES)
+
+
+def machine_roles(
+    site: SitePartitions,
+    pod: PodPlace,
+    *,
+    trainer: str,
+    arguments: Sequence[str],
+    work: Path,
+    num_samplers: int = 0,
+) -> tuple[Role, Role]:
+    """Plans the server and the trainer of one machine of a site: of pod i, which stands beside part i.
+
+    Args:
+        site: the site's partitions; the pods of `pod.group` are its machines, in order.
+        pod: where this pod stands.
+        trainer: as `site_roles` takes it.
+        arguments: further arguments of the trainer.
+        work: folder for the site's address file; made when missing.
+        num_samplers: sampler processes of the trainer.
+
+    Returns:
+        The role of the server and that of the trainer. The server finishes too: it ends when all trainers of
+        the site have, which it serves until then.
+    """
+    work.mkdir(parents=True, exist_ok=True)
+    addresses = [(address, DGL_PORT) for address in pod.addresses[pod.group]]
+    ip_config = _write_addresses(work, site, addresses)
+    place = _place(site, pod.index, ip_config, run_id=pod_run_id(pod), num_samplers=num_samplers)
+    own = replace(place, address=pod.address)
+    server, client = _roles(site, [own], trainer, arguments, POD_CONNECT_TRIES)
+    return replace(server, finishes=True), client
+
+
+def pod_run_id(pod: PodPlace) -> str:
+    """Returns what tells a pod's shared memory from that of others, where processes stand for pods."""
+    return hashlib.sha256(pod.hosts[pod.group][pod.index].encode()).hexdigest()[:8]
+
+
+def _write_addresses(work: Path, site: SitePartitions, addresses: Sequence[tuple[str, int]]) -> str:
+    path = work / f"{site.graph_name}.addresses"
+    path.write_text("".join(f"{address} {port}\n" for address, port in addresses), encoding="ascii")
+    return str(path)
+
+
+def _place(
+    site: SitePartitions, machine: int, ip_config: str, *, run_id: str, num_samplers: int
+) -> SitePlace:
+    return SitePlace(
+        site=site.name,
+        machine=machine,
+        num_machines=site.num_parts,
+        shared_memory_prefix=f"{shared_memory_prefix(run_id)}{site.graph_name}-m{machine}.",
+        ip_config=ip_config,
+        graph_name=site.graph_name,
+        num_samplers=num_samplers,
     )
 
 
-def _environment(site: SitePartitions, place: SitePlace) -> dict[str, str]:
+def _roles(
+    site: SitePartitions,
+    places: Sequence[SitePlace],
+    trainer: str,
+    arguments: Sequence[str],
+    connect_tries: int,
+) -> tuple[Role, Role]:
+    group = site.graph_name  # a site's own name may hold anything
+
+    def replica(role: str, place: SitePlace, further: Sequence[str], **environment: str) -> Replica:
+        return Replica(
+            name=f"{group}/{role}-{place.machine}",
+            environment={**_environment(site, place, connect_tries), **environment},
+            arguments=(place.to_argument(), *further),
+        )
+
+    servers = tuple(
+        replica("server", place, (), DGL_ROLE="server", DGL_SERVER_ID=str(place.machine)) for place in places
+    )
+    trainers = tuple(
+        replica("trainer", place, arguments, DGL_ROLE="client", DGL_DIST_MODE="distributed")
+        for place in places
+    )
+    return (
+        Role(name=f"{group}/server", target=SERVER, replicas=servers, preload=PRELOAD, finishes=False),
+        Role(name=f"{group}/trainer", target=trainer, replicas=trainers, preload=PRELOAD),
+    )
+
+
+def _environment(site: SitePartitions, place: SitePlace, connect_tries: int) -> dict[str, str]:
     return {
         "DGL_NUM_SERVER": "1",
         "DGL_NUM_SAMPLER": str(place.num_samplers),
@@ -148,6 +201,7 @@ def _environment(site: SitePartitions, place: SitePlace) -> dict[str, str]:
         "DGL_CONF_PATH": str(site.config_path),
         "DGL_IP_CONFIG": place.ip_config,
         "DGL_GRAPH_FORMAT": "csc",
-        "DGL_DIST_MAX_TRY_TIMES": str(CONNECT_TRIES),
+        "DGL_DIST_MAX_TRY_TIMES": str(connect_tries),
         "OMP_NUM_THREADS": "1",
+        **({} if place.address == LOOPBACK else {"GLOO_SOCKET_IFNAME": interface_of(place.address)}),
     }

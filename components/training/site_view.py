@@ -52,7 +52,7 @@ def open_site(argument: str, config: TrainingConfig, *, allow_sparse: bool) -> "
     one_host.apply(place.machine, place.shared_memory_prefix)
     seeded_sampling.join()
     leaving = _watch_samplers() if place.num_samplers else threading.Event()
-    one_host.await_servers(place.ip_config, SERVERS_TIMEOUT_S)
+    one_host.await_servers(place.ip_config, place.address, SERVERS_TIMEOUT_S)
     dgl.distributed.initialize(place.ip_config)
     # It would wait for the other trainers when this one has failed; `close` leaves in order.
     atexit.unregister(dist_context.exit_client)

@@ -33,6 +33,7 @@ from .models import Stack
 from .site_view import SiteView, open_site
 from .trained_gnn import ModelSource, load_weights, save_weights
 
+TRAINER = "geokfp.components.training.worker:main"
 JOB = "job.json"
 BEST = "best.safetensors"
 HISTORY = "history.json"
@@ -52,11 +53,13 @@ class WorkerJob:
     """How to build the model."""
     work: Path
     """The work folder."""
-    port: int
+    address: str = "127.0.0.1"
+    """IPv4 address of worker 0."""
+    port: int = 0
     """Port of worker 0 for torch.distributed."""
-    checkpoints: Path
-    """The training's folder of checkpoints."""
-    resume_epoch: int
+    checkpoints: Path | None
+    """The training's folder of checkpoints; None keeps none."""
+    resume_epoch: int = 0
     """The epoch whose checkpoint to go on from; 0 begins afresh."""
     start: Path | None = None
     """Weights to start from, as safetensors; None for fresh ones."""
@@ -70,8 +73,9 @@ class WorkerJob:
             "config": config,
             "source": source,
             "work": str(self.work),
+            "address": self.address,
             "port": self.port,
-            "checkpoints": str(self.checkpoints),
+            "checkpoints": str(self.checkpoints) if self.checkpoints else "",
             "resume_epoch": self.resume_epoch,
             "start": str(self.start) if self.start else "",
         }
@@ -90,8 +94,9 @@ class WorkerJob:
             config=TrainingConfig(**document["config"]),
             source=ModelSource(**source),
             work=Path(document["work"]),
+            address=document["address"],
             port=document["port"],
-            checkpoints=Path(document["checkpoints"]),
+            checkpoints=Path(document["checkpoints"]) if document["checkpoints"] else None,
             resume_epoch=document["resume_epoch"],
             start=Path(document["start"]) if document["start"] else None,
         )
@@ -110,7 +115,7 @@ def main(arguments: list[str]) -> None:
         load_weights(model, job.start)
     site = open_site(arguments[0], job.config, allow_sparse=isinstance(model, Stack))
     exchange = TorchExchange(
-        "127.0.0.1",
+        job.address,
         job.port,
         index=site.place.machine,
         size=site.place.num_machines,
@@ -127,7 +132,9 @@ def _train(site: SiteView, model: nn.Module, job: WorkerJob, exchange: Exchange)
     hooks = (
         Hooks(on_epoch=show_epoch, on_best=lambda best, _row: save_best(best, job.work)) if first else Hooks()
     )
-    checkpoints = WorkerCheckpoints(job.checkpoints, exchange.index, job.resume_epoch)
+    checkpoints = (
+        WorkerCheckpoints(job.checkpoints, exchange.index, job.resume_epoch) if job.checkpoints else None
+    )
     result = fit(site, model, job.config, exchange, hooks, checkpoints)
     if first:
         if not (job.work / BEST).exists():
@@ -159,12 +166,17 @@ def write_history(history: list[EpochRow], best_epoch: int, work: Path) -> None:
         temporary.write_text(json.dumps(document, indent=1), encoding="utf-8")
 
 
+def outcome_name(part: int) -> str:
+    """Returns the name of the file that a part's trainer leaves its outcome in."""
+    return f"outcome-{part}.npz"
+
+
 def write_outcome(site: SiteView, logits: torch.Tensor, work: Path) -> None:
     """Writes `outcome-<machine>.npz`: logits, labels and split of the own part's nodes."""
     split = np.zeros(len(site.labels), dtype=np.int8)
     for code, name in enumerate(SPLITS[1:], start=1):
         split[site.masks[name].numpy()] = code
-    with new_file(work / f"outcome-{site.place.machine}.npz") as temporary, open(temporary, "wb") as file:
+    with new_file(work / outcome_name(site.place.machine)) as temporary, open(temporary, "wb") as file:
         np.savez(file, logits=logits.numpy(), labels=site.labels.numpy(), split=split)
         file.flush()
         os.fsync(file.fileno())

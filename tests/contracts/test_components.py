@@ -40,7 +40,9 @@ def parameters(name: str) -> dict[str, Any]:
     return {
         key: parameter.default
         for key, parameter in signature.parameters.items()
-        if key in spec.inputs and not spec.inputs[key].type.startswith("system.")
+        if key in spec.inputs
+        and not spec.inputs[key].type.startswith("system.")
+        and spec.inputs[key].type != "TaskConfig"
     }
 
 

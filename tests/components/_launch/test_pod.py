@@ -71,14 +71,14 @@ def test_a_failed_replica_is_told_and_left_in_the_hand_over(tmp_path: Path) -> N
     _, errors = (pod := start(tmp_path, function="fail")).communicate(timeout=50)
     assert pod.returncode == 1
     assert errors.splitlines()[-1] == "pod worker-1 failed: one: ValueError: the sky fell"
-    assert failures(tmp_path) == [("worker-1/one", "ValueError: the sky fell")]
+    assert failures(tmp_path) == [("worker/1/one", "ValueError: the sky fell")]
 
 
 def test_wrong_input_found_in_a_pod_is_told_in_one_line(tmp_path: Path) -> None:
     _, errors = (pod := start(tmp_path, wrong="part-1: altered")).communicate(timeout=50)
     assert pod.returncode == 1
     assert errors == "pod worker-1 failed: part-1: altered\n"
-    assert failures(tmp_path) == [("worker-1", "part-1: altered")]
+    assert failures(tmp_path) == [("worker/1", "part-1: altered")]
 
 
 def test_a_pod_ends_itself_and_its_processes_when_nobody_beats(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_a_pod_ends_itself_and_its_processes_when_nobody_beats(tmp_path: Path) -
     assert pod.returncode not in (0, None)
     cause = f"nobody has beaten in {tmp_path}/hand-over for 3 s (orphan_timeout_s)"
     assert f"pod worker-1 failed: {cause}" in errors
-    assert failures(tmp_path) == [("worker-1", cause)]
+    assert failures(tmp_path) == [("worker/1", cause)]
     assert all_gone(pids)
 
 

@@ -1,0 +1,142 @@
+"""Where a step's processes run: the options that all stages with a launcher have in common."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import PurePosixPath
+from typing import Any
+
+from .._files import InputError
+from .._files.uri import is_object_store
+from .environment import own_namespace, step_pod
+from .pods import LAUNCHERS, PodSettings, StepPod
+
+LOCAL = "local"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaunchOptions:
+    """Where a step's processes run; a stage's config inherits from it and calls `check_launch`."""
+
+    # Without slots: a config that has them may inherit from this beside another one.
+
+    launcher: str = LOCAL
+    """`local` starts processes in the step's own pod; `job` (Indexed Jobs), `jobset`, `trainjob` and `dgljob`
+    start pods of their own, by the controller of that name."""
+    hand_over: str = ""
+    """Folder that the step and its pods hand files over in: a path on a volume that all mount, or an `s3://`,
+    `gs://` or `minio://` URI. Empty is beside the step's output, when that goes to an object store. `local`
+    needs none."""
+    run_id: str = ""
+    """The pipeline run, in a pipeline `dsl.PIPELINE_JOB_ID_PLACEHOLDER`: a step that is started again goes on
+    with the pods that it started. Needed by all launchers but `local`."""
+    namespace: str = ""
+    """Namespace of the pods; empty is the step's own."""
+    service_account: str = ""
+    """Account that the pods run under; empty is the namespace's default."""
+    start_timeout_s: int = 600
+    """Seconds in which all pods must have started."""
+    orphan_timeout_s: int = 300
+    """Seconds without a sign of life of the step after which its pods end themselves."""
+
+    def check_launch(self) -> None:
+        """Checks the values.
+
+        Raises:
+            InputError: one that is not allowed; the message names the option, the value and what is.
+        """
+        if self.launcher not in LAUNCHERS:
+            raise InputError(f"launcher {self.launcher!r}: must be one of {', '.join(LAUNCHERS)}")
+        for name in ("start_timeout_s", "orphan_timeout_s"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} {getattr(self, name)!r}: must be at least 1")
+        if self.launches_pods and not self.run_id:
+            raise InputError(
+                f"run_id '': must be given with launcher {self.launcher!r}: a text that tells this run from "
+                "others, in a pipeline dsl.PIPELINE_JOB_ID_PLACEHOLDER"
+            )
+        is_folder = "://" in self.hand_over or self.hand_over.startswith("/") or not self.hand_over
+        if not is_folder:
+            raise InputError(f"hand_over {self.hand_over!r}: must be an absolute path, or a URI")
+
+    @property
+    def launches_pods(self) -> bool:
+        """Whether pods are started, and not processes beside the step's own."""
+        return self.launcher != LOCAL
+
+    def pod_namespace(self) -> str:
+        """Returns the namespace that the pods go to.
+
+        Raises:
+            InputError: none is given, and this is no pod.
+        """
+        if namespace := self.namespace or own_namespace():
+            return namespace
+        raise InputError("namespace '': must be given where the step does not run in a pod")
+
+    def hand_over_of(self, launch: str, outputs_uri: str, settings: PodSettings) -> str:
+        """Returns the URI of a launch's own hand-over.
+
+        Args:
+            launch: the launch's name.
+            outputs_uri: URI of the step's main output.
+            settings: the pods', with the volumes that they mount.
+
+        Raises:
+            InputError: there is no folder that the pods would see.
+        """
+        if self.hand_over:
+            if "://" not in self.hand_over and step_pod() is not None:
+                _check_mounted(self.hand_over, settings.volume_mounts)
+            return f"{self.hand_over.rstrip('/')}/{launch}"
+        if is_object_store(outputs_uri):
+            return f"{outputs_uri.rstrip('/')}-hand-over/{launch}"
+        raise InputError(
+            f"hand_over '': must be given, as pods do not see {outputs_uri or 'the outputs'}: a path on a "
+            "volume that the step and its pods mount, or an s3://, gs:// or minio:// URI"
+        )
+
+
+LAUNCH_OPTIONS = tuple(field.name for field in fields(LaunchOptions))
+"""Names of the options; none of them has a part in what a step gives."""
+
+
+def own_pod() -> StepPod | None:
+    """Returns the pod that this step runs in, None outside of a pipeline's cluster."""
+    found = step_pod()
+    return None if found is None else StepPod(name=found[0], uid=found[1])
+
+
+def settings_of(task_config: Any, options: LaunchOptions) -> PodSettings:
+    """Returns what pods are set by: what the author of a pipeline set on the task, and the options.
+
+    Args:
+        task_config: a `dsl.TaskConfig`, whose fields may all be None, or None.
+        options: the step's.
+    """
+
+    def given(name: str) -> Any:
+        return getattr(task_config, name, None)
+
+    return PodSettings(
+        resources=given("resources") or {},
+        env=_all(given("env")),
+        volumes=_all(given("volumes")),
+        volume_mounts=_all(given("volume_mounts")),
+        tolerations=_all(given("tolerations")),
+        node_selector=given("node_selector") or {},
+        affinity=given("affinity") or {},
+        service_account=options.service_account,
+    )
+
+
+def _all(values: list[dict[str, Any]] | None) -> tuple[Mapping[str, Any], ...]:
+    return tuple(values or ())
+
+
+def _check_mounted(path: str, mounts: tuple[Mapping[str, Any], ...]) -> None:
+    folders = [PurePosixPath(str(mount.get("mountPath", ""))) for mount in mounts]
+    if not any(PurePosixPath(path).is_relative_to(folder) for folder in folders):
+        told = ", ".join(str(folder) for folder in folders) or "none"
+        raise InputError(
+            f"hand_over {path!r}: must be on a volume of the task (mounted: {told}); apply_storage mounts one"
+        )

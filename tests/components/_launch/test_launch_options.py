@@ -1,0 +1,118 @@
+"""The options of launching: what is refused, where the hand-over is, and what a task's settings become."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from geokfp.components._files import InputError
+from geokfp.components._launch.cluster import Cluster
+from geokfp.components._launch.launch_options import LAUNCH_OPTIONS, LaunchOptions, settings_of
+from geokfp.components._launch.own_image import with_own_image
+from geokfp.components._launch.pods import PodSettings
+from kfp import dsl
+from support.api_server import ApiServerDouble
+
+
+@pytest.fixture
+def in_a_pod(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KFP_POD_NAME", "step")
+    monkeypatch.setenv("KFP_POD_UID", "uid")
+
+
+def checked(**options: Any) -> LaunchOptions:
+    given = LaunchOptions(**options)
+    given.check_launch()
+    return given
+
+
+def test_local_needs_nothing() -> None:
+    assert not checked().launches_pods
+    assert "launcher" in LAUNCH_OPTIONS
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"launcher": "pod"}, "launcher 'pod': must be one of local, job, jobset, trainjob, dgljob"),
+        ({"launcher": "job"}, "run_id '': must be given with launcher 'job'"),
+        ({"start_timeout_s": 0}, "start_timeout_s 0: must be at least 1"),
+        ({"orphan_timeout_s": -1}, "orphan_timeout_s -1: must be at least 1"),
+        ({"hand_over": "data"}, "hand_over 'data': must be an absolute path, or a URI"),
+    ],
+)
+def test_what_is_not_allowed_is_named(options: dict[str, Any], told: str) -> None:
+    with pytest.raises(InputError) as caught:
+        checked(**options)
+    assert str(caught.value).startswith(told)
+
+
+def test_the_hand_over_is_where_it_is_said_or_beside_the_output() -> None:
+    plain = PodSettings()
+    given = checked(hand_over="/data/", launcher="job", run_id="r")
+    assert given.hand_over_of("launch", "", plain) == "/data/launch"
+    absent = checked(launcher="job", run_id="r")
+    assert absent.hand_over_of("l", "minio://b/k/model", plain) == "minio://b/k/model-hand-over/l"
+    with pytest.raises(InputError, match=r"hand_over '': must be given, as pods do not see /local/model"):
+        absent.hand_over_of("l", "/local/model", plain)
+
+
+def test_a_path_must_be_on_a_volume_of_the_task(in_a_pod: None) -> None:
+    options = checked(hand_over="/data/run", launcher="job", run_id="r")
+    mounted = PodSettings(volume_mounts=({"name": "a", "mountPath": "/data"},))
+    assert options.hand_over_of("l", "", mounted) == "/data/run/l"
+    other = PodSettings(volume_mounts=({"name": "a", "mountPath": "/dat"},))
+    with pytest.raises(InputError, match=r"must be on a volume of the task \(mounted: /dat\)"):
+        options.hand_over_of("l", "", other)
+
+
+def test_a_namespace_is_needed_outside_of_a_pod() -> None:
+    assert checked(namespace="team").pod_namespace() == "team"
+    with pytest.raises(InputError, match="namespace '': must be given"):
+        checked().pod_namespace()
+
+
+def test_pods_get_what_the_task_was_given() -> None:
+    options = LaunchOptions(service_account="trainer")
+    empty = PodSettings(service_account="trainer")
+    assert settings_of(None, options) == settings_of(dsl.TaskConfig(), options) == empty
+    given = dsl.TaskConfig(
+        resources={"limits": {"nvidia.com/gpu": "1"}},
+        env=[{"name": "A", "value": "1"}],
+        volumes=[{"name": "v"}],
+        volume_mounts=[{"name": "v", "mountPath": "/v"}],
+        tolerations=[{"key": "k"}],
+        node_selector={"pool": "gpu"},
+        affinity={"nodeAffinity": {}},
+    )
+    assert settings_of(given, options) == PodSettings(
+        resources={"limits": {"nvidia.com/gpu": "1"}},
+        env=({"name": "A", "value": "1"},),
+        volumes=({"name": "v"},),
+        volume_mounts=({"name": "v", "mountPath": "/v"},),
+        tolerations=({"key": "k"},),
+        node_selector={"pool": "gpu"},
+        affinity={"nodeAffinity": {}},
+        service_account="trainer",
+    )
+
+
+def test_pods_run_in_the_steps_own_image(tmp_path: Path) -> None:
+    containers = [{"name": "wait", "image": "argo"}, {"name": "main", "image": "registry/geokfp-training:1"}]
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "step", "namespace": "n"},
+        "spec": {"containers": containers, "imagePullSecrets": [{"name": "registry"}]},
+    }
+    with ApiServerDouble() as double:
+        cluster = Cluster(kubeconfig=double.kubeconfig(tmp_path))
+        double.store.create("/api/v1/namespaces/n/pods", pod)
+        found = with_own_image(PodSettings(service_account="a"), cluster, "n", "step")
+        with pytest.raises(InputError, match=r"pod n/other: .* \(there is no such pod\)"):
+            with_own_image(PodSettings(), cluster, "n", "other")
+        double.fail("GET", "pods", status=403, reason="Forbidden")
+        with pytest.raises(InputError, match=r"own image cannot be read \(403 Forbidden"):
+            with_own_image(PodSettings(), cluster, "n", "step")
+    assert found == PodSettings(
+        service_account="a", image="registry/geokfp-training:1", image_pull_secrets=("registry",)
+    )
