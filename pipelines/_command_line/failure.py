@@ -8,6 +8,9 @@ from .options import in_pipeline_words
 from .package import Package
 from .results import find_run_folder
 
+_ERROR = re.compile(r"(?:Error|Exception|^geokfp(?:\.\w+)+)$")
+"""Ends the name of an error; those of this package may have other names, such as ProcessFailed."""
+
 
 def describe_failure(package: Package, pipeline_root: Path, seconds: Mapping[str, float], log: Path) -> str:
     """Returns the step that failed and the cause that it recorded, options by the pipeline's names.
@@ -36,7 +39,7 @@ def describe_failure(package: Package, pipeline_root: Path, seconds: Mapping[str
 def last_error(lines: Sequence[str]) -> str:
     """Returns the last error that a log tells, as its bare name and message; empty when it tells none."""
     stripped = (line.strip() for line in reversed(lines))
-    told = (line for line in stripped if line.partition(":")[0].endswith(("Error", "Exception")))
+    told = (line for line in stripped if _ERROR.search(line.partition(":")[0]))
     return _without_module(_one_line(next(told, "")))
 
 
@@ -48,7 +51,7 @@ def _with_last_line(cause: str, last_lines: Sequence[str]) -> str:
 
 def _without_module(line: str) -> str:
     """Returns the last line of a traceback with the error's bare name: `ValueError: no`."""
-    return re.sub(r"^(?:\w+\.)+(?=\w+(?:Error|Exception)\b)", "", line)
+    return re.sub(r"^(?:geokfp\.(?:\w+\.)*|(?:\w+\.)+(?=\w+(?:Error|Exception)\b))", "", line)
 
 
 def _one_line(text: str) -> str:

@@ -13,7 +13,7 @@ from .errors import Interrupted, RunFailed
 from .package import Package
 from .server.connection import Connection
 from .server.run_states import StepState
-from .server.runs import RunOptions, Waiting, start, terminate, watch, why_it_ended
+from .server.runs import WEEK_S, RunOptions, Waiting, start, terminate, watch, why_it_ended
 from .server.submission import prepare
 from .server_options import (
     CaFile,
@@ -52,11 +52,12 @@ def submit(
         float,
         typer.Option(
             metavar="S",
-            min=0,
-            help="Wait for this long, then leave the run (exit status 124); 0 waits for its end.",
+            min=0.01,
+            help="Wait for this long, then leave the run (exit status 124); otherwise a week.",
             rich_help_panel=_WATCHING,
+            show_default=False,
         ),
-    ] = 0.0,
+    ] = WEEK_S,
     poll_s: Annotated[
         float,
         typer.Option(metavar="S", min=0.01, help="Seconds between two looks.", rich_help_panel=_WATCHING),

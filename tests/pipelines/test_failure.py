@@ -7,7 +7,7 @@ import pytest
 from geokfp.components._files import InputError
 from geokfp.components._launch import ProcessFailed, failure_recorded
 from geokfp.pipelines import compiled_package
-from geokfp.pipelines._command_line.failure import describe_failure
+from geokfp.pipelines._command_line.failure import describe_failure, last_error
 from geokfp.pipelines._command_line.package import read_package
 
 PACKAGE = read_package(compiled_package("cross_site"))
@@ -46,3 +46,20 @@ def test_an_error_that_no_step_recorded_is_found_in_the_log(tmp_path: Path) -> N
     log.write_text("Traceback (most recent call last):\n    a.errors.InputError: batch_size 0: too few\n")
     told = describe_failure(PACKAGE, tmp_path, {"train_gnn": 1.0}, log)
     assert told == f"train_gnn failed: InputError: batch_size 0: too few; see {log}"
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        (["ValueError: first", "a.b.KeyError: 'x'", "I1130 main.go:66] exit status 1"], "KeyError: 'x'"),
+        (
+            ["geokfp.components._launch.errors.ProcessFailed: trainer-1: killed"],
+            "ProcessFailed: trainer-1: killed",
+        ),
+        (["requests.exceptions.ConnectionError: refused"], "ConnectionError: refused"),
+        (["epoch 3: loss 0.5", "geokfp: done", "see geokfp.components: it is there"], ""),
+        ([], ""),
+    ],
+)
+def test_the_last_error_of_a_log(lines: list[str], told: str) -> None:
+    assert last_error(lines) == told

@@ -273,7 +273,7 @@ def test_waiting_has_an_end(toy: Path, api: PipelinesServer, geokfp: Typed) -> N
     api.script = [look("RUNNING", task("make", "RUNNING"))]
     ended = geokfp("submit", toy, "--host", api.url, "--timeout-s", "0.05", "--poll-s", "0.01")
     assert ended.status == 124
-    assert ended.err.startswith("geokfp: run run-2 still goes on after 0.05 s: http")
+    assert ended.err.startswith("geokfp: run run-2 still goes on after 0.05 s, make running: http")
     assert "POST /runs/run-2:terminate" not in api.asked
 
 

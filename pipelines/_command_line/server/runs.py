@@ -13,6 +13,8 @@ from .connection import REQUEST_S, Connection, Unanswered, asking, quiet
 from .run_states import ENDED, StepState, first_failure, read_steps, run_error
 from .submission import Submission
 
+WEEK_S = 604_800.0
+"""Seconds that a run is waited for: steps have limits of their own, a run that no one starts has not."""
 PATIENCE_S = 120.0
 """Seconds that an installation may be away while a run is watched."""
 _LOG_PATHS = tuple(
@@ -51,8 +53,8 @@ class Waiting:
 
     poll_s: float = 5.0
     """Seconds between two looks."""
-    timeout_s: float = 0.0
-    """Seconds after which no one waits any longer; 0 waits for the run, which has limits of its own."""
+    timeout_s: float = WEEK_S
+    """Seconds after which no one waits any longer."""
     now: Callable[[], float] = time.monotonic
     """Seconds of a clock that never goes back."""
     sleep: Callable[[float], None] = time.sleep
@@ -109,20 +111,25 @@ def watch(
         StillRunning: it has not ended within the time to wait.
     """
     began = heard = waiting.now()
+    states: Mapping[str, StepState] = {}
     while True:
         try:
             with asking(f"looking at run {run_id}", connection.address):
                 run = connection.client.get_run(run_id)
             heard = waiting.now()
-            show(read_steps(run, package.steps))
+            states = read_steps(run, package.steps)
+            show(states)
             if run.state in ENDED:
                 return run
         except Unanswered:
             if waiting.now() - heard > PATIENCE_S:
                 raise
-        if waiting.timeout_s and waiting.now() - began >= waiting.timeout_s:
+        if waiting.now() - began >= waiting.timeout_s:
             where = connection.address.run_link(run_id)
-            raise StillRunning(f"run {run_id} still goes on after {waiting.timeout_s:g} s: {where}")
+            at = ", ".join(name for name, state in states.items() if state.kind == "started") or "no step"
+            raise StillRunning(
+                f"run {run_id} still goes on after {waiting.timeout_s:g} s, {at} running: {where}"
+            )
         waiting.sleep(waiting.poll_s)
 
 
