@@ -57,7 +57,7 @@ schedule = typer.Typer(
     `geokfp schedule set --help`.
 
     Example: `geokfp schedule cross_site --host https://kubeflow.example.com/pipeline --cron "0 3 * * *"
-    --name nightly -p nodes=s3://bucket/[[ScheduledTime.2006-01-02]]/nodes.csv`
+    --name nightly -p 'nodes=s3://bucket/[[ScheduledTime.2006-01-02]]/nodes.csv'`
     """,
 )
 ScheduleName = Annotated[str, typer.Argument(metavar="NAME", help="Name of a schedule, or its id.")]
