@@ -76,6 +76,9 @@ class ApiServerDouble:
         """Whether a watch from an old version is told so by an event, or by the HTTP status."""
         self.epoch = 0
         """Raised to cut all streams."""
+        self.on_request: Callable[[int], None] = lambda number: None
+        """Called with the number of each request as it comes in, from 1."""
+        self.numbers = itertools.count(1)
         self.closed = threading.Event()
         handler = type("Handler", (_Handler,), {"double": self})
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), handler)
@@ -179,6 +182,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _serve(self) -> None:
         came_s = time.monotonic()
+        self.double.on_request(next(self.double.numbers))
         split = urlsplit(self.path)
         query = dict(parse_qsl(split.query))
         size = int(self.headers.get("Content-Length") or 0)

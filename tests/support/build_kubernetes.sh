@@ -17,7 +17,7 @@ fi
 
 # Source packages, by lists of their own beside apt's.
 mkdir -p "$work"/apt/{lists/partial,archives/partial} "$work"/{download,packages,bin}
-mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Suite: oldstable' 'Component: main' | head -1)
+mirror=$(apt-get indextargets --format '$(CODENAME) $(COMPONENT) $(REPO_URI)' | awk '$1 == "bookworm" && $2 == "main" && !found++ { print $3 }')
 mirror=${mirror:-http://deb.debian.org/debian/}
 echo "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror bookworm main" > "$work/apt/sources.list"
 options=(-o "Dir::Etc::sourcelist=$work/apt/sources.list" -o "Dir::Etc::sourceparts=$work/apt/none"
