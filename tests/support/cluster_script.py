@@ -139,6 +139,13 @@ class ClusterScript:
                 job = replicated["template"]["spec"]
                 name = f"{document['metadata']['name']}-{replicated['name']}-0"
                 self._make_pods(document, name, job["template"], job["completions"])
+        if document["kind"] == "TrainJob":
+            (patch,) = spec["runtimePatches"]
+            (job,) = patch["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"]
+            container = {"name": job["name"], "env": spec["trainer"]["env"]}
+            pod = {**job["template"]["spec"]["template"], "spec": {"containers": [container]}}
+            name = f"{document['metadata']['name']}-{job['name']}-0"
+            self._make_pods(document, name, pod, spec["trainer"]["numNodes"])
         if document["kind"] == "DGLJob":
             roles = spec["dglReplicaSpecs"]
             name = document["metadata"]["name"]
