@@ -129,11 +129,17 @@ class _Together:
                 raise error
 
     def _finish(self) -> None:
-        """Tells the rest while the runs free what they created."""
+        """Tells the rest while the runs free what they created; a caller that takes no more ends no wait."""
+        try:
+            self._take_rest(lambda tell: tell())
+        finally:
+            self._take_rest(lambda tell: None)  # noqa: ARG005
+
+    def _take_rest(self, take: Callable[[_Told], None]) -> None:
         while True:
             done = all(future.done() for future in self._futures)
             try:
-                self._told.get(timeout=0.0 if done else 0.1)()
+                take(self._told.get(timeout=0.0 if done else 0.1))
             except queue.Empty:
                 if done:
                     return

@@ -80,7 +80,7 @@ class ClusterRun:
         try:
             self._run()
         except ApiError as error:
-            raise self._unusable(str(error)) from error
+            raise self._unusable(f"its status cannot be read: {error}") from error
         finally:
             self._quiet.set()
             self._api.close()
@@ -213,15 +213,18 @@ class ClusterRun:
                 self.deletion.disarm()
                 self._await_gone()
         except ApiError as error:
-            self._say(f"{self._launch.name} could not be deleted: {error}")
+            self._say(f"{self._launch.name} could not be deleted, or not be seen to go: {error}")
 
     def _await_gone(self) -> None:
         until = time.monotonic() + self._settings.gone_s
-        while pods := self._api.request("GET", self._pods_path, query={"labelSelector": self._selector})[
-            "items"
-        ]:
+        query = {"labelSelector": self._selector}
+
+        def pods() -> list[Document]:
+            return list(self._api.request("GET", self._pods_path, query=query)["items"])
+
+        while found := tried(pods, for_s=until - time.monotonic(), stop=threading.Event()):
             if time.monotonic() > until:
-                names = ", ".join(pod["metadata"]["name"] for pod in pods)
+                names = ", ".join(pod["metadata"]["name"] for pod in found)
                 return self._say(f"still there {self._settings.gone_s:g} s after their deletion: {names}")
             time.sleep(min(SOON_S, self._settings.poll_s))
         return None

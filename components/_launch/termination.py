@@ -76,7 +76,11 @@ class Deletion:
         ready = self._make()
         with contextlib.suppress(OSError):  # then it is tried when it is needed
             ready.connect(2.0)
-        old, self._ready, self._made_s = self._ready, ready, time.monotonic()
+        with self._lock:
+            if self._fired:  # what is being sent is not replaced
+                ready.close()
+                return
+            old, self._ready, self._made_s = self._ready, ready, time.monotonic()
         if old is not None:
             old.close()
 

@@ -90,7 +90,7 @@ def real_cluster(folder: Path, users: list[str]) -> Iterator[RealCluster]:
     """
     built = programs()
     etcd_port, peer_port, port = _free_ports(3)
-    _write_certificates(folder)
+    write_certificates(folder)
     accounts = {user: f"token-{number}" for number, user in enumerate([ADMINISTRATOR, *users])}
     rows = [
         f"{token},{user},{user}" + (',"system:masters"' if user == ADMINISTRATOR else "")
@@ -188,7 +188,7 @@ def _free_ports(count: int) -> list[int]:
         return [int(one.getsockname()[1]) for one in held]
 
 
-def _write_certificates(folder: Path) -> None:
+def write_certificates(folder: Path) -> None:
     """Writes an authority, and the server's certificate and key."""
     authority_key, server_key = (rsa.generate_private_key(65537, 2048) for _ in range(2))
     authority = _certificate("authority", authority_key, "authority", authority_key, is_authority=True)
