@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .geo_training.component import geo_train_gnn
     from .ingest.component import ingest_graph
     from .partition.component import partition_graph
+    from .promotion.component import evaluate_challenger, open_window, promote_model
     from .shard.component import shard_table
     from .table_training.component import geo_train
     from .training.component import train_gnn
@@ -24,14 +25,20 @@ _STAGE_OF = {
     "geo_train_gnn": "geo_training",
     "geo_train": "table_training",
     "export_model": "export",
+    "open_window": "promotion",
+    "evaluate_challenger": "promotion",
+    "promote_model": "promotion",
 }
 
 __all__ = [
+    "evaluate_challenger",
     "export_model",
     "geo_train",
     "geo_train_gnn",
     "ingest_graph",
+    "open_window",
     "partition_graph",
+    "promote_model",
     "shard_table",
     "train_gnn",
 ]

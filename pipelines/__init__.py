@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-PIPELINES = ("single_site", "cross_site", "warm_start_cross_site", "cross_site_table")
+PIPELINES = ("single_site", "cross_site", "warm_start_cross_site", "cross_site_table", "scheduled_retrain")
 """Names of the built-in pipelines, simplest first."""
 
 

@@ -5,7 +5,8 @@ Caching. KFP's key holds parameter values, names of artifacts and the command, n
 - reading tables, and dividing their rows among sites, is not cached: the same URI may hold other rows
   tomorrow;
 - partitioning is cached: it gets the graph's `fingerprint` as a parameter, so the key does hold the content;
-- training and export are not cached: a user's own code and the machines' timing are in no key.
+- training and export are not cached: a user's own code and the machines' timing are in no key;
+- who is champion changes behind the same URI, so what asks for it is not cached either.
 
 Retries are for lost pods and stores that are away for a moment, not for wrong input: a wrong option fails as
 fast the second time. `geokfp run` drops them, a local process is not evicted. A time limit exists for every
@@ -62,6 +63,13 @@ PARTITION = StepPolicy(cached=True, retries=1, timeout_s=2 * HOUR_S)
 """Partitioning: one process, deterministic; a retry only helps after a lost pod."""
 EXPORT = StepPolicy(cached=False, retries=1, timeout_s=HOUR_S)
 """Export and its verification: minutes."""
+
+OPEN_WINDOW = StepPolicy(cached=False, retries=2, timeout_s=HOUR_S)
+"""Looking up the champion: stores are away at times."""
+EVALUATE = StepPolicy(cached=False, retries=1, timeout_s=2 * HOUR_S)
+"""Running two models on the test nodes."""
+PROMOTE = StepPolicy(cached=False, retries=2, timeout_s=2 * HOUR_S)
+"""Writing to the store of champions; done again it changes nothing."""
 
 
 def training_policy(retries: int, timeout_s: int) -> StepPolicy:

@@ -10,12 +10,14 @@ import json
 import os
 import signal
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 _PR_SET_PDEATHSIG = 1
+_TIMES = ("{{$.pipeline_job_schedule_time_utc}}", "{{$.pipeline_job_create_time_utc}}")
 
 
 def end_with_parent() -> None:
@@ -45,7 +47,8 @@ def run_package(package: Path, arguments: dict[str, Any], pipeline_root: Path) -
     """
     from kfp import components, local
 
-    component: Any = components.load_component_from_text(_without_retries(package))
+    text = _without_retries(_with_times(package.read_text(encoding="utf-8"), datetime.now(UTC)))
+    component: Any = components.load_component_from_text(text)
     local.init(
         runner=local.SubprocessRunner(use_venv=False),
         pipeline_root=str(pipeline_root),
@@ -56,9 +59,16 @@ def run_package(package: Path, arguments: dict[str, Any], pipeline_root: Path) -
     component(**arguments)
 
 
-def _without_retries(package: Path) -> str:
+def _with_times(text: str, now: datetime) -> str:
+    """A scheduler gives each run its times; here both are the present, as kfp.local has no word for them."""
+    for placeholder in _TIMES:
+        text = text.replace(placeholder, now.isoformat(timespec="seconds"))
+    return text
+
+
+def _without_retries(package: str) -> str:
     """A retry is for a lost pod; here it would only repeat the error, half a minute later."""
-    documents = list(yaml.safe_load_all(package.read_text(encoding="utf-8")))
+    documents = list(yaml.safe_load_all(package))
     specs = (documents[0]["root"], *documents[0].get("components", {}).values())
     for task in (task for spec in specs for task in spec.get("dag", {}).get("tasks", {}).values()):
         task.pop("retryPolicy", None)

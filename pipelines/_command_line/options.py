@@ -2,8 +2,8 @@
 
 A component of this package builds a config of its options first of all, which checks what can be checked
 without the data. Here the same configs are built of what the pipeline will hand over, so that a wrong value
-is wrong usage and not a run that fails half-way. What comes from other steps, steps inside loops and
-conditions, and components of others are left to the steps.
+is wrong usage and not a run that fails half-way. What comes from other steps, steps inside loops and under
+conditions on parameters, and components of others are left to the steps.
 """
 
 import re
@@ -34,7 +34,7 @@ def check_options(package: Package, arguments: Mapping[str, Any]) -> Mapping[str
     values = {name: parameter.default for name, parameter in package.parameters.items()} | dict(arguments)
     unchecked = {}
     for step in package.steps:
-        if step.inputs.config is not None:
+        if step.inputs.config is not None and not step.depends_on_parameters:
             try:
                 _check(step.inputs, *step.inputs.config, values)
             except ModuleNotFoundError as error:  # a config of ours that is there, and what it imports is not

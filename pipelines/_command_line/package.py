@@ -7,13 +7,13 @@ how a pipeline is run.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from .. import PIPELINES, compiled_package
+from .dags import tasks_in_order
 from .errors import UsageError
 from .step_inputs import TYPES, StepInputs, read_inputs, with_whole_numbers
 
@@ -50,6 +50,8 @@ class Step:
     """Schema title, such as `system.Model`, by output artifact."""
     inputs: StepInputs
     """Where its options come from."""
+    depends_on_parameters: bool = False
+    """Whether a condition on the pipeline's parameters says if it runs."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -149,12 +151,9 @@ def _parameter(name: str, spec: Mapping[str, Any]) -> Parameter:
 
 
 def _steps(document: Mapping[str, Any]) -> Iterator[Step]:
-    tasks: Mapping[str, Any] = document["root"]["dag"]["tasks"]
-    graph = {name: task.get("dependentTasks", []) for name, task in sorted(tasks.items())}
-    for name in TopologicalSorter(graph).static_order():
-        task = tasks[name]
+    for found in tasks_in_order(document):
+        name, task, component = found.name, found.document, found.component
         reference = task["componentRef"]["name"]
-        component = document.get("components", {}).get(reference, {})
         executor = document["deploymentSpec"].get("executors", {}).get(component.get("executorLabel"), {})
         outputs = component.get("outputDefinitions", {}).get("artifacts", {})
         yield Step(
@@ -163,4 +162,5 @@ def _steps(document: Mapping[str, Any]) -> Iterator[Step]:
             display_name=task.get("taskInfo", {}).get("name", name),
             artifacts={key: spec["artifactType"]["schemaTitle"] for key, spec in outputs.items()},
             inputs=read_inputs(task, component, executor),
+            depends_on_parameters=found.depends_on_parameters,
         )

@@ -32,7 +32,8 @@ class StepResult:
 def read_steps(package: Package, pipeline_root: Path) -> list[StepResult]:
     """Returns the results of the steps that ran to their end, in the pipeline's order.
 
-    Tasks inside loops and nested pipelines are not among them; `stage` keeps their files all the same.
+    Tasks whose condition did not hold are not among them, nor those inside loops and nested pipelines; files
+    of these `stage` keeps all the same.
     """
     run_folder = find_run_folder(pipeline_root)
     if run_folder is None:

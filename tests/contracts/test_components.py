@@ -25,12 +25,24 @@ CONFIGS = {
     "geo_train_gnn": ("geo_training", "GeoTrainingConfig"),
     "geo_train": ("table_training", "GeoTableConfig"),
     "export_model": ("export", "ExportConfig"),
+    "open_window": ("promotion", "WindowConfig"),
+    "evaluate_challenger": ("promotion", "EvaluationConfig"),
+    "promote_model": ("promotion", "PromotionConfig"),
 }
 NAMES = sorted(CONFIGS)
 URIS = {"ingest_graph": ("nodes", "edges"), "shard_table": ("table",)}
 """Options that name what a component reads, where no artifact does."""
-NEEDED: dict[str, dict[str, Any]] = {"geo_train": {"algorithm": "mlp"}}
+NEEDED: dict[str, dict[str, Any]] = {
+    "geo_train": {"algorithm": "mlp"},
+    "promote_model": {"champions": "kept", "window": "2026-11-29T00:00:00Z"},
+}
 """Options without which a component refuses to run."""
+WRONG: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "open_window": ({"champions": "kept", "window_s": -1}, {"champions": "nowhere://absent"}),
+    "evaluate_challenger": ({"margin": -1.0}, {}),
+    "promote_model": ({"margin": -1.0}, {}),
+}
+"""A wrong option and a wrong input, where they are not a seed and what an artifact or a URI names."""
 
 
 def parameters(name: str) -> dict[str, Any]:
@@ -81,6 +93,8 @@ def test_every_parameter_is_described(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_readme_lists_the_options(name: str) -> None:
     text = (ROOT / "components" / CONFIGS[name][0] / "README.md").read_text(encoding="utf-8")
+    _, of_its_own, section = text.partition(f"\n## {name}\n")  # where a stage has several components
+    text = section.partition("\n## ")[0] if of_its_own else text
     rows = re.findall(r"^\| `(\w+)` \| [^|]+ \| `([^`]*)` \| [^|]+ \|$", text, flags=re.MULTILINE)
     assert {key: default for key, default in rows} == {
         key: repr(comparable(default)) for key, default in parameters(name).items()
@@ -107,9 +121,10 @@ def test_a_wrong_option_and_a_wrong_input_are_recorded_and_nothing_else_is_left(
     absent = tmp_path / "absent"
     given: dict[str, Any] = {key: absent for key in inputs if inputs[key].type.startswith("system.")}
     given |= {key: str(absent) for key in URIS.get(name, ())} | NEEDED.get(name, {})
-    for wrong, named in (({"seed": -1}, "seed"), ({}, str(absent))):
+    option, source = WRONG.get(name, ({"seed": -1}, {}))
+    for wrong, named in ((option, list(option)[-1]), (source, "absent")):
         with pytest.raises(InputError):
-            call(name, tmp_path / "step", **given, **wrong)
+            call(name, tmp_path / "step", **{**given, **wrong})
         (record,) = read_failures(tmp_path)
         assert record.step == name
         assert named in record.cause

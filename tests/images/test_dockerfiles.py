@@ -17,6 +17,8 @@ ROOT = Path(__file__).resolve().parents[2]
 IMAGES = sorted(path.parent.name for path in (ROOT / "images").glob("*/Dockerfile"))
 UNDECLARED = {"dgl": {"packaging", "torch"}, "pandas": {"pyarrow"}}
 """What a package imports, here or for what is asked of it, and does not declare."""
+ENTRIES = {"promotion": ("open_window", "evaluate", "promote")}
+"""Modules that a stage's components call, where it is not one named run."""
 TARGET = re.compile(r"geokfp\.components((?:\.\w+)+):\w+")
 
 
@@ -66,7 +68,8 @@ def imports(path: Path) -> Iterator[tuple[str, Path | None]]:
 
 def reached(stage: str) -> set[str]:
     """Returns the top-level names from outside that a stage's run may import, here or in its processes."""
-    waiting, seen, names = [ROOT / "components" / stage / "run.py"], set(), set()
+    waiting = [ROOT / "components" / stage / f"{module}.py" for module in ENTRIES.get(stage, ("run",))]
+    seen, names = set(), set()
     while waiting:
         path = waiting.pop()
         if path in seen:

@@ -5,10 +5,13 @@ from pathlib import Path
 import pytest
 import yaml
 from geokfp.pipelines import PIPELINES, compiled_package, load_pipeline
+from geokfp.pipelines._command_line.dags import tasks_in_order
 from google.protobuf import json_format
 from kfp.compiler import Compiler
 from kfp.pipeline_spec import pipeline_spec_pb2
 
+NEEDED = {"champions"}
+"""Parameters without a default."""
 OF_GRAPHS = {"nodes", "edges", "features", "partition_method", "architecture", "epochs", "seed"}
 OF_ROWS = {"table", "images", "labels", "shard_method", "algorithm", "epochs", "seed"}
 STEPS = {
@@ -22,11 +25,25 @@ STEPS = {
         "export-model",
     ],
     "cross_site_table": ["shard-table", "geo-train", "export-model"],
+    "scheduled_retrain": [
+        "open-window",
+        "ingest-graph",
+        "partition-graph",
+        "train-gnn",
+        "evaluate-challenger",
+        "export-model",
+        "promote-model",
+    ],
 }
 
 
 def documents(name: str) -> list[dict]:
     return list(yaml.safe_load_all(compiled_package(name).read_text(encoding="utf-8")))
+
+
+def tasks_of(spec: dict) -> dict[str, dict]:
+    """All tasks by name, those under a condition among them."""
+    return {task.name: dict(task.document) for task in tasks_in_order(spec)}
 
 
 @pytest.mark.parametrize("name", PIPELINES)
@@ -52,11 +69,12 @@ def test_the_package_is_strictly_a_pipeline_spec(name: str) -> None:
 def test_every_parameter_has_a_type_a_default_and_a_description(name: str) -> None:
     parameters = documents(name)[0]["root"]["inputDefinitions"]["parameters"]
     assert set(parameters) >= (OF_ROWS if name.endswith("_table") else OF_GRAPHS)
-    assert set(parameters) >= ({"num_parts"} if name == "single_site" else {"num_sites", "workers_per_site"})
+    at_one_site = name in ("single_site", "scheduled_retrain")
+    assert set(parameters) >= ({"num_parts"} if at_one_site else {"num_sites", "workers_per_site"})
     for parameter, spec in parameters.items():
         assert spec["parameterType"], parameter
         assert spec.get("description"), parameter
-        assert "defaultValue" in spec or spec["isOptional"], parameter
+        assert "defaultValue" in spec or parameter in NEEDED, parameter
 
 
 @pytest.mark.parametrize("name", PIPELINES)
@@ -64,14 +82,14 @@ def test_pipelines_and_tasks_have_display_names(name: str) -> None:
     spec = documents(name)[0]
     assert spec["pipelineInfo"]["displayName"] != spec["pipelineInfo"]["name"]
     assert spec["pipelineInfo"]["description"]
-    for task, body in spec["root"]["dag"]["tasks"].items():
+    for task, body in (tasks_of(spec) | spec["root"]["dag"]["tasks"]).items():
         assert body["taskInfo"]["name"] != task
 
 
 @pytest.mark.parametrize("name", PIPELINES)
 def test_steps_and_their_policy(name: str) -> None:
     spec, platform = documents(name)
-    tasks = spec["root"]["dag"]["tasks"]
+    tasks = tasks_of(spec)
     assert sorted(tasks) == sorted(STEPS[name])
     cached = {task for task, body in tasks.items() if body["cachingOptions"].get("enableCache")}
     assert cached == {"partition-graph"} & set(tasks)
@@ -94,7 +112,7 @@ def test_the_factory_sets_what_kfp_fixes_at_compile_time(name: str, tmp_path: Pa
     training = [task for task in STEPS[name] if "train" in task]
     assert training
     for task in training:
-        assert "retryPolicy" not in spec["root"]["dag"]["tasks"][task]
+        assert "retryPolicy" not in tasks_of(spec)[task]
         assert limits[f"exec-{task}"]["activeDeadlineSeconds"] == "77"
 
 
@@ -127,10 +145,10 @@ OTHER_DEFAULTS = {"algorithm", "num_sites", "warm_start_epochs", "warm_start_sit
 def test_a_parameter_has_its_components_default(name: str) -> None:
     spec = documents(name)[0]
     of_pipeline = spec["root"]["inputDefinitions"]["parameters"]
-    for task in spec["root"]["dag"]["tasks"].values():
+    for task in tasks_of(spec).values():
         inputs = spec["components"][task["componentRef"]["name"]]["inputDefinitions"]["parameters"]
         for parameter, source in task["inputs"]["parameters"].items():
             given = source.get("componentInputParameter")
-            if given and given not in OTHER_DEFAULTS:
+            if given and given not in OTHER_DEFAULTS | NEEDED:
                 assert of_pipeline[given].get("defaultValue") == inputs[parameter].get("defaultValue"), given
                 assert of_pipeline[given]["parameterType"] == inputs[parameter]["parameterType"], given

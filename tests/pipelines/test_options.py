@@ -31,9 +31,14 @@ def test_the_config_of_every_step_is_known(name: str) -> None:
     configs = {key: inputs.config for key, inputs in steps.items()}
     assert all(configs.values())
     assert configs["export_model"] == ("export", "ExportConfig")
-    assert {key: inputs.others for key, inputs in steps.items() if inputs.others} == (
-        {"partition_graph": {"fingerprint"}} if "partition_graph" in steps else {}
-    )
+    others = {key: set(inputs.others) for key, inputs in steps.items() if inputs.others}
+    if name == "scheduled_retrain":
+        assert others.pop("open_window") == {"scheduled_time"}
+        assert others.pop("ingest_graph") == {"nodes", "edges", "features"}
+        assert others.pop("train_gnn") == {"warm_start"}
+        assert others.pop("evaluate_challenger") == {"champion"}
+        assert others.pop("promote_model") == {"window"}
+    assert others == ({"partition_graph": {"fingerprint"}} if "partition_graph" in steps else {})
     check_options(built_in(name), {})
 
 
@@ -53,6 +58,10 @@ def test_the_config_of_every_step_is_known(name: str) -> None:
         ("cross_site_table", {"export_tolerance": 0.0}, "export_tolerance 0.0: must be above 0"),
         ("single_site", {"fan_outs": ["ten"]}, "fan_outs ['ten']: must be no number, one, or num_layers"),
         ("single_site", {"train_fraction": 0.9}, "validation_fraction is 0.2; allowed: 0 to 0.1"),
+        ("scheduled_retrain", {"champions": ""}, "champions '': must be the path or URI of a folder"),
+        ("scheduled_retrain", {"champions": "c", "margin": 2.0}, "margin 2.0: must be at least 0"),
+        ("scheduled_retrain", {"champions": "c", "nodes": "%q"}, "nodes '%q': '%q' is no field"),
+        ("scheduled_retrain", {"champions": "c", "export_formats": ["tf"]}, "export_formats ['tf']: must"),
     ],
 )
 def test_a_value_is_refused_by_its_name_in_the_pipeline(

@@ -37,6 +37,7 @@ def test_its_parameters_exist() -> None:
     assignments = [word for before, word in pairwise(words) if before == "--param"]
     assert len(collect(package, assignments, None)) == len(assignments)
     names = set(read_package(compiled_package("cross_site")).parameters)
+    names |= set(read_package(compiled_package("scheduled_retrain")).parameters)
     assert set(re.findall(r"--param (\w+)=", README)) <= names | set(package.parameters)
 
 

@@ -25,7 +25,7 @@ def call(name: str, folder: Path, **given: Any) -> dict[str, float]:
     for key in inspect.signature(component.python_func).parameters:
         if key not in inputs:
             kind = dsl.Metrics if key == "metrics" else dsl.ClassificationMetrics
-            is_path = key in ("fingerprint", "job_resource")
+            is_path = not component.component_spec.outputs[key].type.startswith("system.")
             arguments[key] = str(folder / key) if is_path else _artifact(key, folder / key, kind)
         elif key in given and inputs[key].type.startswith("system."):
             arguments[key] = _artifact(key, given[key], dsl.Dataset)

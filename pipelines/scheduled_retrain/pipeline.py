@@ -1,0 +1,227 @@
+"""`scheduled_retrain`: window after window of data, a challenger each, which may replace the champion."""
+
+from typing import Any
+
+from geokfp.components import (
+    evaluate_challenger,
+    export_model,
+    ingest_graph,
+    open_window,
+    partition_graph,
+    promote_model,
+    train_gnn,
+)
+from kfp import dsl
+
+from ..step_policy import (
+    EVALUATE,
+    EXPORT,
+    HOUR_S,
+    OPEN_WINDOW,
+    PARTITION,
+    PROMOTE,
+    READ_TABLES,
+    training_policy,
+)
+
+
+def make_scheduled_retrain(*, retries: int = 1, timeout_s: int = 24 * HOUR_S) -> Any:
+    """Returns the pipeline, with what KFP fixes when it compiles.
+
+    Args:
+        retries: how often KFP starts a failed training step again.
+        timeout_s: seconds that the training step may take.
+    """
+
+    @dsl.pipeline(  # type: ignore[untyped-decorator]
+        name="scheduled-retrain",
+        display_name="Scheduled retrain",
+        description="Trains a GNN on a window of data, from the champion on, and replaces it by who wins.",
+    )
+    def scheduled_retrain(
+        champions: str,
+        nodes: str = "",
+        edges: str = "",
+        features: str = "",
+        time: str = "",
+        window_s: int = 86400,
+        warm_start: bool = True,
+        metric: str = "accuracy",
+        margin: float = 0.0,
+        least_score: float = 0.0,
+        id_column: str = "id",
+        label_column: str = "label",
+        split_column: str = "split",
+        source_column: str = "src",
+        destination_column: str = "dst",
+        feature_columns: list[str] = [],  # noqa: B006  kfp reads it as the default
+        train_fraction: float = 0.6,
+        validation_fraction: float = 0.2,
+        undirected: bool = True,
+        num_parts: int = 2,
+        partition_method: str = "metis",
+        architecture: str = "sage",
+        hidden_size: int = 128,
+        num_layers: int = 2,
+        dropout: float = 0.5,
+        epochs: int = 200,
+        patience: int = 30,
+        batch_size: int = 1024,
+        fan_outs: list[int] = [10],  # noqa: B006
+        learning_rate: float = 0.01,
+        weight_decay: float = 0.0005,
+        checkpoint_folder: str = "",
+        num_samplers: int = 0,
+        entry_point: str = "",
+        user_code: str = "",
+        model_options: dict[str, Any] = {},  # noqa: B006
+        export_formats: list[str] = ["torchscript", "onnx"],  # noqa: B006
+        seed: int = 0,
+    ) -> None:
+        """Trains a GNN on a window of data, from the champion on, and replaces it by who wins.
+
+        Args:
+            champions: Folder where the champions are kept: a path on a volume that stays, or a URI.
+            nodes: URI of the window's node table (CSV, Parquet), with fields of its start such as %Y-%m-%d.
+            edges: URI of the window's edge table (CSV, Parquet, .npz), with such fields.
+            features: URI of node features (.npy, scipy .npz), with such fields; empty: columns of nodes.
+            time: Moment that the run is for, as 2026-11-30T06:00Z; empty: when it was scheduled.
+            window_s: Length of the window in seconds; it ends at that moment.
+            warm_start: Whether training goes on from the champion; its architecture is taken then.
+            metric: What decides: accuracy, or macro_f1 (the mean of the classes' F1).
+            margin: By how much the challenger's score must be above the champion's.
+            least_score: Score below which no challenger wins, not even the first.
+            id_column: Column of nodes with the ids that edges use.
+            label_column: Column of nodes with the class, number or text; an empty cell is no label.
+            split_column: Column of nodes with train, validation or test; used when it is there.
+            source_column: Column of edges with the source's id.
+            destination_column: Column of edges with the destination's id.
+            feature_columns: Columns of nodes that are features; empty: all other numeric ones.
+            train_fraction: Share of the labelled nodes to train on, when there is no split column.
+            validation_fraction: Share of the labelled nodes to validate on, when there is no split column.
+            undirected: Store each edge in both directions.
+            num_parts: Parts of the graph, one a worker.
+            partition_method: metis (few cut edges) or random.
+            architecture: sage, gcn or gat.
+            hidden_size: Width of the inner layers.
+            num_layers: Layers, each one hop of neighbours.
+            dropout: Share of the hidden values zeroed in training.
+            epochs: Most passes over the training nodes.
+            patience: Epochs without a better validation result after which training stops; 0 never.
+            batch_size: Training nodes a worker takes in one step.
+            fan_outs: Neighbours sampled per layer, outermost first; one for all layers; empty: all.
+            learning_rate: Step size of Adam.
+            weight_decay: L2 penalty of Adam.
+            checkpoint_folder: Folder, on a volume that stays, to go on from if training is ended.
+            num_samplers: Processes per worker that sample ahead; 0: the worker samples.
+            entry_point: module:function that builds your own model, in place of architecture.
+            user_code: Folder or .py file (path or URI) with that module; it is executed, so trust it.
+            model_options: Further options of the model, such as num_heads of gat.
+            export_formats: Among torchscript, onnx; weights and model card are always written.
+            seed: Seed of split, partition, weights and sampling.
+        """
+        opened = OPEN_WINDOW.apply(
+            open_window(
+                champions=champions,
+                nodes=nodes,
+                edges=edges,
+                features=features,
+                time=time,
+                scheduled_time=dsl.PIPELINE_JOB_SCHEDULE_TIME_UTC_PLACEHOLDER,
+                window_s=window_s,
+                warm_start=warm_start,
+            ),
+            "Open window",
+        )
+        ingest = READ_TABLES.apply(
+            ingest_graph(
+                nodes=opened.outputs["window_nodes"],
+                edges=opened.outputs["window_edges"],
+                features=opened.outputs["window_features"],
+                id_column=id_column,
+                label_column=label_column,
+                split_column=split_column,
+                source_column=source_column,
+                destination_column=destination_column,
+                feature_columns=feature_columns,
+                train_fraction=train_fraction,
+                validation_fraction=validation_fraction,
+                undirected=undirected,
+                seed=seed,
+            ),
+            "Ingest graph",
+        )
+        partition = PARTITION.apply(
+            partition_graph(
+                graph=ingest.outputs["graph"],
+                num_sites=1,
+                num_parts=num_parts,
+                partition_method=partition_method,
+                seed=seed,
+                fingerprint=ingest.outputs["fingerprint"],
+            ),
+            "Partition graph",
+        )
+        train = training_policy(retries, timeout_s).apply(
+            train_gnn(
+                partitions=partition.outputs["partitions"],
+                architecture=architecture,
+                hidden_size=hidden_size,
+                num_layers=num_layers,
+                dropout=dropout,
+                epochs=epochs,
+                patience=patience,
+                batch_size=batch_size,
+                fan_outs=fan_outs,
+                learning_rate=learning_rate,
+                weight_decay=weight_decay,
+                checkpoint_folder=checkpoint_folder,
+                warm_start=opened.outputs["start"],
+                num_samplers=num_samplers,
+                entry_point=entry_point,
+                user_code=user_code,
+                model_options=model_options,
+                seed=seed,
+                timeout_s=timeout_s,
+            ),
+            "Train GNN",
+        )
+        evaluate = EVALUATE.apply(
+            evaluate_challenger(
+                graph=ingest.outputs["graph"],
+                challenger=train.outputs["model"],
+                champion=opened.outputs["champion"],
+                metric=metric,
+                margin=margin,
+                least_score=least_score,
+            ),
+            "Evaluate challenger",
+        )
+        # The output that a function returns: kfp.local sees no other in a condition.
+        with dsl.If(evaluate.outputs["Output"] == "promote", name="The challenger wins"):
+            export = EXPORT.apply(
+                export_model(
+                    model=train.outputs["model"],
+                    data=partition.outputs["partitions"],
+                    formats=export_formats,
+                ),
+                "Export model",
+            )
+            PROMOTE.apply(
+                promote_model(
+                    graph=ingest.outputs["graph"],
+                    trained=train.outputs["model"],
+                    exported=export.outputs["exported"],
+                    champions=champions,
+                    window=opened.outputs["window"],
+                    metric=metric,
+                    margin=margin,
+                    least_score=least_score,
+                ),
+                "Promote model",
+            )
+
+    return scheduled_retrain
+
+
+scheduled_retrain = make_scheduled_retrain()
