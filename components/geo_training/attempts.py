@@ -15,6 +15,8 @@ RESTARTS = 2
 """How often a training whose root was killed goes on by itself, from the last checkpoint."""
 ROOT_REPLICA = f"{ROOT}/aggregator"
 """Name of the root's process."""
+ROOT_POD = f"{ROOT}-0"
+"""Name of the pod that holds it, where there are pods."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,7 +51,7 @@ class Kept:
 
 
 def run_attempts(tree: TreeJob, plan: Callable[[TreeJob], Job], log_folder: Path) -> None:
-    """Runs a training to its end, from the last checkpoint that all processes have whole.
+    """Runs a training on this machine to its end; see `repeat`.
 
     Args:
         tree: the tree's job; without a `checkpoint_folder` there is one attempt, which begins afresh.
@@ -58,20 +60,40 @@ def run_attempts(tree: TreeJob, plan: Callable[[TreeJob], Job], log_folder: Path
         log_folder: what each process prints goes here, of a further attempt to `restart-1` and so on in it.
 
     Raises:
+        ProcessFailed: see `repeat`.
+    """
+    began = time.monotonic()
+
+    def attempt(tree: TreeJob, number: int) -> None:
+        job = plan(tree)
+        left_s = max(1.0, job.deadline_s - (time.monotonic() - began))
+        run_job(
+            replace(job, deadline_s=left_s),
+            log_folder=log_folder / f"restart-{number}" if number else log_folder,
+        )
+
+    repeat(tree, attempt)
+
+
+def repeat(tree: TreeJob, attempt: Callable[[TreeJob, int], None]) -> None:
+    """Runs a training to its end, from the last checkpoint that all processes have whole.
+
+    Args:
+        tree: the tree's job; without a `checkpoint_folder` there is one attempt, which begins afresh.
+        attempt: runs the whole training once, in whatever way; is given the attempt's number from 0.
+
+    Raises:
         ProcessFailed: a process failed, and it was not the root that was killed, or that too often.
     """
-    began, restarts = time.monotonic(), 0
+    restarts = 0
     _say_when_afresh(tree)
     while True:
         tree = replace(tree, run_id=uuid.uuid4().hex[:8], resume=_last(tree))
         if tree.resume:
             forget_after(Path(tree.checkpoint_folder), tree.resume)
             progress(f"resumes after epoch {tree.resume}, from the checkpoint in {tree.checkpoint_folder}")
-        job = plan(tree)
-        left_s = max(1.0, job.deadline_s - (time.monotonic() - began))
-        folder = log_folder / f"restart-{restarts}" if restarts else log_folder
         try:
-            run_job(replace(job, deadline_s=left_s), log_folder=folder)
+            attempt(tree, restarts)
         except ProcessFailed as failure:
             if restarts == RESTARTS or not _is_killed_root(failure) or not _last(tree):
                 raise
@@ -92,4 +114,5 @@ def _last(tree: TreeJob) -> int:
 
 
 def _is_killed_root(failure: ProcessFailed) -> bool:
-    return failure.replica == ROOT_REPLICA and failure.cause.startswith("killed by ")
+    is_root = failure.replica == ROOT_REPLICA or failure.replica.endswith(f"{ROOT_POD}/{ROOT_REPLICA}")
+    return is_root and failure.cause.startswith("killed by ")

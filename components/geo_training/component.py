@@ -5,9 +5,12 @@ from typing import Any
 from kfp import dsl
 
 from .._images import image
+from .._task_settings import TASK_SETTINGS
 
 
-@dsl.component(base_image=image("training"), install_kfp_package=False)
+@dsl.component(
+    base_image=image("training"), install_kfp_package=False, task_config_passthroughs=TASK_SETTINGS
+)
 def geo_train_gnn(
     partitions: dsl.Input[dsl.Dataset],
     model: dsl.Output[dsl.Model],
@@ -15,6 +18,7 @@ def geo_train_gnn(
     metrics: dsl.Output[dsl.Metrics],
     classification: dsl.Output[dsl.ClassificationMetrics],
     report: dsl.Output[dsl.HTML],
+    job_resource: dsl.OutputPath(str),  # type: ignore[valid-type]
     trained: dsl.Input[dsl.Model] = None,
     architecture: str = "sage",
     entry_point: str = "",
@@ -45,6 +49,14 @@ def geo_train_gnn(
     round_timeout_s: int = 300,
     metrics_host: str = "127.0.0.1",
     metrics_port: int = 0,
+    launcher: str = "local",
+    hand_over: str = "",
+    run_id: str = "",
+    namespace: str = "",
+    service_account: str = "",
+    start_timeout_s: int = 600,
+    orphan_timeout_s: int = 300,
+    task_config: dsl.TaskConfig = None,
 ) -> None:
     """Trains one GNN over all sites of the partitions; nodes, edges and features stay where they are.
 
@@ -84,7 +96,7 @@ def geo_train_gnn(
         seed: Seed of weights, order, dropout and sampling.
         timeout_s: Seconds after which the whole training is ended as failed.
         topology: Addresses, as {"root" - "host:port", "sites" - {name - {"listens" - "host:port"}}}; what is
-            missing is a free port of this machine.
+            missing is a free port of this machine. With pods where they go, see README.md of geo_training.
         certificates: Folder with tls.crt, tls.key and ca.crt of this node, or with such a folder for each
             node of this machine; links between sites are TLS then, in which both ends show certificates.
         plain_text: Whether links may leave this machine without TLS; only for networks that are trusted.
@@ -104,12 +116,24 @@ def geo_train_gnn(
         metrics_host: Where the processes' pages for Prometheus listen; "0.0.0.0" for all addresses.
         metrics_port: Port of the root's page; the pages of sites, then of workers, have the next ones. 0 for
             no pages.
+        launcher: "local" (processes of this step), or pods of their own, one a worker and one for the root -
+            by "job", "jobset", "trainjob" or "dgljob".
+        hand_over: Folder that step and pods share - a path on a volume that all mount, or an s3://, gs:// or
+            minio:// URI. Empty is beside the model in its object store.
+        run_id: The pipeline run, dsl.PIPELINE_JOB_ID_PLACEHOLDER; needed with pods.
+        namespace: Namespace of the pods; empty is the step's own.
+        service_account: Account that the pods run under; empty is the namespace's default.
+        start_timeout_s: Seconds in which all pods must have started.
+        orphan_timeout_s: Seconds without a sign of life of the step after which its pods end themselves.
+        task_config: What KFP sets on the task, for the pods.
+        job_resource: Reference of what was started in JSON; {} without pods.
     """
     from pathlib import Path
 
     from geokfp.components._launch import failure_recorded
 
     with failure_recorded("geo_train_gnn", beside=Path(model.path)):
+        from geokfp.components._launch.launch_step import surroundings_of
         from geokfp.components.geo_training.config import GeoTrainingConfig
         from geokfp.components.geo_training.run import Outputs, run
 
@@ -143,9 +167,18 @@ def geo_train_gnn(
             round_timeout_s=round_timeout_s,
             metrics_host=metrics_host,
             metrics_port=metrics_port,
+            launcher=launcher,
+            hand_over=hand_over,
+            run_id=run_id,
+            namespace=namespace,
+            service_account=service_account,
+            start_timeout_s=start_timeout_s,
+            orphan_timeout_s=orphan_timeout_s,
         )
         paths = Outputs(model=Path(model.path), predictions=Path(predictions.path), report=Path(report.path))
-        result = run(config, Path(partitions.path), Path(trained.path) if trained else None, paths)
+        uris = {"partitions": partitions.uri, "model": model.uri}
+        where = surroundings_of(config, task_config, uris, Path(job_resource))
+        result = run(config, Path(partitions.path), Path(trained.path) if trained else None, paths, where)
         for name, value in result.metrics.items():
             metrics.log_metric(name, value)
         classification.log_confusion_matrix(list(result.label_names), result.confusion.tolist())

@@ -5,18 +5,19 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from .._files import InputError
+from .._launch.launch_options import LaunchOptions
 from ..training.config import LearningConfig, TrainingConfig
 from .choices import check_choices
+from .clusters.options import check_links
 from .compression import compression
 from .metrics.ports import check_pages
 from .scheduling import transmission
-from .security import check_security
 from .synchronization import synchronization
-from .topology import check, num_accepting
+from .topology import MANY, num_accepting, written_out
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class GeoTrainingConfig(LearningConfig):
+class GeoTrainingConfig(LearningConfig, LaunchOptions):
     """How one GNN is trained over all sites: the options of `LearningConfig`, and how the sites are joined.
 
     Raises:
@@ -65,13 +66,15 @@ class GeoTrainingConfig(LearningConfig):
                 f"synchronization {self.synchronization!r}: sites would take unequal numbers of steps, "
                 "but the epochs of a GNN are equal ones, allowed: fsa, mixed, hfa, nbsync, auto"
             )
-        check_security(self.certificates, self.plain_text, check(self.topology))
+        object.__setattr__(self, "topology", written_out(self.topology))
+        self.check_launch()
+        check_links(self)
         check_pages(self.metrics_host, self.metrics_port)
         check_choices(
             chosen,
             compression(self.compression),
             transmission(self.transmission),
-            num_accepting(self.topology),
+            MANY if self.launches_pods else num_accepting(self.topology),
         )
         if "://" in self.checkpoint_folder:
             raise InputError(

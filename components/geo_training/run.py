@@ -15,7 +15,8 @@ import numpy as np
 
 from .._files import InputError, sha256
 from .._files.checkpoints import digest
-from .._launch import Job, Replica, Role, free_ports, progress
+from .._launch import progress
+from .._launch.launch_step import Surroundings
 from ..partition.partitions import Partitions, read_partitions
 from ..training.checkpoint import NO_PART_IN_RESULT, training_digest
 from ..training.outcome import (
@@ -28,25 +29,22 @@ from ..training.outcome import (
 )
 from ..training.run import Outputs, Result, model_source
 from ..training.shared_memory import check_shared_memory
-from ..training.site import PRELOAD, shared_memory_prefix, site_roles
 from ..training.trained_gnn import ModelSource, TrainedGnn, read_trained_gnn, write_trained_gnn
 from ..training.warm_start import check_start
 from ..training.work_folder import work_folder
 from ..training.worker import BEST, HISTORY
 from .attempts import Kept, run_attempts
 from .config import GeoTrainingConfig
-from .job import METRICS, GeoJob
+from .job import GeoJob
 from .metrics.watch import measured_of
-from .nodes.shards import root_names
-from .security import check_certificates
+from .pod_plan import planned_launch, planned_tree, within_reach
+from .pod_step import train_in_pods
+from .processes import processes
 from .summary import Alone, Classes, Links, write_report
-from .topology import read
 from .tree_job import TreeJob
 
 __all__ = ["Outputs", "Result", "run"]
 
-TRAINER = "geokfp.components.geo_training.worker:main"
-NODE = "geokfp.components.geo_training.server:main"
 NO_PART = (
     *NO_PART_IN_RESULT,
     "checkpoint_every",
@@ -61,7 +59,13 @@ NO_PART = (
 """Options that may differ when a training over all sites goes on."""
 
 
-def run(config: GeoTrainingConfig, partitions: Path, trained: Path | None, outputs: Outputs) -> Result:
+def run(
+    config: GeoTrainingConfig,
+    partitions: Path,
+    trained: Path | None,
+    outputs: Outputs,
+    surroundings: Surroundings | None = None,
+) -> Result:
     """Trains one GNN over all sites of a partitions artifact.
 
     Args:
@@ -69,19 +73,31 @@ def run(config: GeoTrainingConfig, partitions: Path, trained: Path | None, outpu
         partitions: a partitions artifact.
         trained: a trained GNN to start from, whose architecture is taken too; None for fresh weights.
         outputs: where to write.
+        surroundings: what pods are started with, by any launcher but `local`.
 
     Raises:
         InputError: an input or option that is wrong, or too little shared memory.
         ProcessFailed: a process failed; `<model>-work/logs` keeps what all of them printed.
     """
+    surroundings = surroundings or Surroundings()
     with work_folder(outputs.model) as work:
-        parts = read_partitions(partitions)
+        parts = within_reach(config, read_partitions(partitions), surroundings)
         if all(site.num_train == 0 for site in parts.sites):
             raise InputError("partitions: no site has a training node")
-        check_shared_memory(parts.sites, config.num_samplers)
-        job = _plan(config, parts, _start(trained, parts), work)
+        tree = planned_tree(config, parts, work, surroundings.settings)
+        job = _plan(config, parts, _start(trained, parts), work, tree.job)
         kept = _kept(job, partitions, outputs.model)
-        _train(job if kept is None else job.keeping_in(kept.folder), parts)
+        job = job if kept is None else job.keeping_in(kept.folder)
+        _say(job)
+        if config.launches_pods:
+            launch = planned_launch(config, parts, tree, surroundings.uris)
+            train_in_pods(job, partitions, tree, launch, surroundings)
+        else:
+            check_shared_memory(parts.sites, config.num_samplers)
+            run_attempts(
+                job.tree, lambda tree: processes(replace(job, tree=tree), parts.sites), work / "logs"
+            )
+            surroundings.tell_created([])
         result = _write(job, parts, outputs)
     if kept is not None:
         kept.forget()
@@ -89,11 +105,15 @@ def run(config: GeoTrainingConfig, partitions: Path, trained: Path | None, outpu
 
 
 def _kept(job: GeoJob, partitions: Path, model: Path) -> Kept | None:
-    if not job.config.checkpoint_every:
+    config = job.config
+    if not config.checkpoint_every:
+        return None
+    if config.launches_pods and not config.checkpoint_folder:
+        progress("keeps no checkpoints: checkpoint_folder is empty, and pods see no folder beside the model")
         return None
     start = "" if job.start is None else sha256(job.start)
-    of_training = training_digest(job.config, job.source, partitions, NO_PART)
-    return Kept.of(model, job.config.checkpoint_folder, digest({"start": start}, None, {"of": of_training}))
+    of_training = training_digest(config, job.source, partitions, NO_PART)
+    return Kept.of(model, config.checkpoint_folder, digest({"start": start}, None, {"of": of_training}))
 
 
 def _start(trained: Path | None, parts: Partitions) -> TrainedGnn | None:
@@ -104,10 +124,9 @@ def _start(trained: Path | None, parts: Partitions) -> TrainedGnn | None:
     return gnn
 
 
-def _plan(config: GeoTrainingConfig, parts: Partitions, start: TrainedGnn | None, work: Path) -> GeoJob:
-    workers = {site.name: site.num_parts for site in parts.sites}
-    topology = read(config.topology, workers, free_ports(len(workers) + 1))
-    check_certificates(config.certificates, (*root_names(topology, config.transmission), *workers))
+def _plan(
+    config: GeoTrainingConfig, parts: Partitions, start: TrainedGnn | None, work: Path, tree: TreeJob
+) -> GeoJob:
     source: ModelSource
     if start is None:
         source = model_source(config.training, parts, work)
@@ -123,62 +142,18 @@ def _plan(config: GeoTrainingConfig, parts: Partitions, start: TrainedGnn | None
         start=None if start is None else start.weights,
         work=work,
         folders={site.name: site.directory.name for site in parts.sites},
-        tree=TreeJob(
-            run_id="",
-            workers=workers,
-            topology=topology,
-            synchronization=config.synchronization,
-            compression=config.compression,
-            transmission=config.transmission,
-            certificates=config.certificates,
-            plain_text=config.plain_text,
-            round_timeout_s=float(config.round_timeout_s),
-            metrics_folder=str((work / METRICS).absolute()),
-            metrics_host=config.metrics_host,
-            metrics_port=config.metrics_port,
-        ),
+        tree=tree,
     )
 
 
-def _train(job: GeoJob, parts: Partitions) -> None:
+def _say(job: GeoJob) -> None:
+    num_sites = len(job.tree.topology.sites)
     progress(
-        f"{len(parts.sites)} sites, {len(job.tree.topology.workers)} trainers, "
-        f"joined by {len(parts.sites) + len(job.tree.roots)} aggregators "
+        f"{num_sites} sites, {len(job.tree.topology.workers)} trainers, "
+        f"joined by {num_sites + len(job.tree.roots)} aggregators "
         f"({job.config.synchronization}, compression {job.config.compression}, "
         f"transmission {job.config.transmission})"
     )
-    run_attempts(job.tree, lambda tree: _processes(replace(job, tree=tree), parts), job.work / "logs")
-
-
-def _processes(job: GeoJob, parts: Partitions) -> Job:
-    job_path = str(job.write())
-    roles = [_nodes(job)]
-    for site in parts.sites:
-        roles += site_roles(
-            site,
-            trainer=TRAINER,
-            arguments=(job_path,),
-            work=job.folder(site.name),
-            run_id=job.tree.run_id,
-            num_samplers=job.config.num_samplers,
-        )
-    return Job(
-        name="geo_train_gnn",
-        roles=tuple(roles),
-        deadline_s=float(job.config.timeout_s),
-        shared_memory_prefixes=(shared_memory_prefix(job.tree.run_id),),
-    )
-
-
-def _nodes(job: GeoJob) -> Role:
-    # Named by folder, as the trainers are: a site's own name may hold anything.
-    names = {root.name: root.name for root in job.tree.roots}
-    names |= {site.name: job.folders[site.name] for site in job.tree.topology.sites}
-    replicas = [
-        Replica(name=f"{shown}/aggregator", arguments=(name, str(job.tree_path)))
-        for name, shown in names.items()
-    ]
-    return Role(name="aggregator", target=NODE, replicas=tuple(replicas), preload=PRELOAD)
 
 
 def _write(job: GeoJob, parts: Partitions, outputs: Outputs) -> Result:

@@ -5,9 +5,12 @@ from typing import Any
 from kfp import dsl
 
 from .._images import image
+from .._task_settings import TASK_SETTINGS
 
 
-@dsl.component(base_image=image("training"), install_kfp_package=False)
+@dsl.component(
+    base_image=image("training"), install_kfp_package=False, task_config_passthroughs=TASK_SETTINGS
+)
 def geo_train(
     shards: dsl.Input[dsl.Dataset],
     model: dsl.Output[dsl.Model],
@@ -15,6 +18,7 @@ def geo_train(
     metrics: dsl.Output[dsl.Metrics],
     classification: dsl.Output[dsl.ClassificationMetrics],
     report: dsl.Output[dsl.HTML],
+    job_resource: dsl.OutputPath(str),  # type: ignore[valid-type]
     entry_point: str = "",
     user_code: str = "",
     algorithm: str = "",
@@ -31,12 +35,19 @@ def geo_train(
     transmission: str = "fifo",
     checkpoint_folder: str = "",
     checkpoint_every: int = 1,
-    launcher: str = "local",
     seed: int = 0,
     round_timeout_s: int = 300,
     metrics_host: str = "127.0.0.1",
     metrics_port: int = 0,
     timeout_s: int = 86400,
+    launcher: str = "local",
+    hand_over: str = "",
+    run_id: str = "",
+    namespace: str = "",
+    service_account: str = "",
+    start_timeout_s: int = 600,
+    orphan_timeout_s: int = 300,
+    task_config: dsl.TaskConfig = None,
 ) -> None:
     """Trains one model over the rows of several sites, each of which keeps its own.
 
@@ -61,7 +72,7 @@ def geo_train(
         num_workers: Workers at each site; they share its training rows.
         eval_every: Epochs between two judgements by each site's validation rows.
         topology: Addresses, as {"root" - "host:port", "sites" - {name - {"listens" - "host:port"}}}; what is
-            missing is a free port of this machine.
+            missing is a free port of this machine. With pods where they go, see README.md of geo_training.
         certificates: Folder with tls.crt, tls.key and ca.crt of this node, or with such a folder for each
             node of this machine; links between sites are TLS then, in which both ends show certificates.
         plain_text: Whether links may leave this machine without TLS; only for networks that are trusted.
@@ -75,7 +86,6 @@ def geo_train(
             ended; on a volume that outlives the step's pod. Empty is beside the model.
         checkpoint_every: Epochs between two checkpoints; 0 keeps none. With "mixed" and "esync", whose sites
             do not wait for each other but for a checkpoint, only in a checkpoint_folder that is given.
-        launcher: Where the processes run - "local" is all on this machine or in this pod.
         seed: Seed of weights, order and draws.
         round_timeout_s: Seconds that a round waits for its last worker before the training is ended as
             failed.
@@ -83,12 +93,24 @@ def geo_train(
         metrics_port: Port of the root's page; the pages of sites, then of workers, have the next ones. 0 for
             no pages.
         timeout_s: Seconds after which the whole training is ended as failed.
+        launcher: "local" (processes of this step), or pods of their own, one a worker and one for the root -
+            by "job", "jobset", "trainjob" or "dgljob".
+        hand_over: Folder that step and pods share - a path on a volume that all mount, or an s3://, gs:// or
+            minio:// URI. Empty is beside the model in its object store.
+        run_id: The pipeline run, dsl.PIPELINE_JOB_ID_PLACEHOLDER; needed with pods.
+        namespace: Namespace of the pods; empty is the step's own.
+        service_account: Account that the pods run under; empty is the namespace's default.
+        start_timeout_s: Seconds in which all pods must have started.
+        orphan_timeout_s: Seconds without a sign of life of the step after which its pods end themselves.
+        task_config: What KFP sets on the task, for the pods.
+        job_resource: Reference of what was started in JSON; {} without pods.
     """
     from pathlib import Path
 
     from geokfp.components._launch import failure_recorded
 
     with failure_recorded("geo_train", beside=Path(model.path)):
+        from geokfp.components._launch.launch_step import surroundings_of
         from geokfp.components.table_training.config import GeoTableConfig
         from geokfp.components.table_training.run import Outputs, run
 
@@ -109,15 +131,22 @@ def geo_train(
             transmission=transmission,
             checkpoint_folder=checkpoint_folder,
             checkpoint_every=checkpoint_every,
-            launcher=launcher,
             seed=seed,
             round_timeout_s=round_timeout_s,
             metrics_host=metrics_host,
             metrics_port=metrics_port,
             timeout_s=timeout_s,
+            launcher=launcher,
+            hand_over=hand_over,
+            run_id=run_id,
+            namespace=namespace,
+            service_account=service_account,
+            start_timeout_s=start_timeout_s,
+            orphan_timeout_s=orphan_timeout_s,
         )
         paths = Outputs(model=Path(model.path), predictions=Path(predictions.path), report=Path(report.path))
-        result = run(config, Path(shards.path), paths)
+        where = surroundings_of(config, task_config, {"model": model.uri}, Path(job_resource))
+        result = run(config, Path(shards.path), paths, where)
         for name, value in result.metrics.items():
             metrics.log_metric(name, value)
         if result.classes is not None:

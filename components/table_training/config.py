@@ -5,22 +5,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .._files import InputError
+from .._launch.launch_options import LaunchOptions
 from ..geo_training.choices import check_choices
+from ..geo_training.clusters.options import check_links
 from ..geo_training.compression import compression
 from ..geo_training.metrics.ports import check_pages
 from ..geo_training.scheduling import transmission
-from ..geo_training.security import check_security
 from ..geo_training.synchronization import synchronization
-from ..geo_training.topology import check, num_accepting
+from ..geo_training.topology import MANY, num_accepting, written_out
 from ..ingest.config import MAX_SEED
 from .hyperparameters import HYPERPARAMETERS, check_hyperparameters
 
 ALGORITHMS = tuple(HYPERPARAMETERS)
-LAUNCHERS = ("local",)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class GeoTableConfig:
+class GeoTableConfig(LaunchOptions):
     """How one model is trained over all sites of a shards artifact.
 
     Raises:
@@ -67,8 +67,6 @@ class GeoTableConfig:
     checkpoint_every: int = 1
     """Epochs between two checkpoints; 0 keeps none. With `mixed` and `esync`, whose sites do not wait for
     each other but for a checkpoint, they are kept only in a `checkpoint_folder` that is given."""
-    launcher: str = "local"
-    """Where the processes run: `local`, all on this machine or in this pod."""
     seed: int = 0
     """Seed of weights, order and draws."""
     round_timeout_s: int = 300
@@ -89,14 +87,15 @@ class GeoTableConfig:
         is_path = "://" not in self.checkpoint_folder
         _check("checkpoint_folder", self.checkpoint_folder, is_path, "the path of a folder, not a URI")
         _check("seed", self.seed, 0 <= self.seed <= MAX_SEED, f"0 to {MAX_SEED}")
-        _check("launcher", self.launcher, self.launcher in LAUNCHERS, " or ".join(LAUNCHERS))
-        check_security(self.certificates, self.plain_text, check(self.topology))
+        object.__setattr__(self, "topology", written_out(self.topology))
+        self.check_launch()
+        check_links(self)
         check_pages(self.metrics_host, self.metrics_port)
         check_choices(
             synchronization(self.synchronization),
             compression(self.compression),
             transmission(self.transmission),
-            num_accepting(self.topology),
+            MANY if self.launches_pods else num_accepting(self.topology),
         )
 
     @property

@@ -11,14 +11,12 @@ from typing import Any
 
 from .._files import InputError
 from .._files.checkpoints import digest
-from .._launch import Job, Replica, Role, free_ports, progress
+from .._launch import progress
+from .._launch.launch_options import LAUNCH_OPTIONS
+from .._launch.launch_step import Surroundings
 from ..geo_training.attempts import Kept, run_attempts
-from ..geo_training.job import METRICS
 from ..geo_training.metrics.watch import measured_of
-from ..geo_training.nodes.shards import root_names
-from ..geo_training.security import check_certificates
 from ..geo_training.summary import Classes, Links
-from ..geo_training.topology import Topology, read
 from ..geo_training.tree_job import TreeJob
 from ..shard.shards import Shards, read_shards
 from ..training.outcome import Outcome, confusion, judged_split, roc
@@ -26,25 +24,20 @@ from ..training.user_code import fetch_user_code
 from ..training.work_folder import work_folder
 from .config import GeoTableConfig
 from .job import TOTALS, TableJob
+from .pod_plan import planned_launch, planned_tree, within_reach
+from .pod_step import train_in_pods
 from .predictions import read_outcome, write_predictions
-from .source import MXNET, TORCH, ModelSource
+from .processes import processes
+from .source import ModelSource
 from .summary import write_report
 from .trained_model import write_trained_model
 from .trial import try_model
 
-NODE = "geokfp.components.geo_training.server:main"
-WORKER = "geokfp.components.table_training.worker:main"
-PRELOAD = {
-    TORCH: ("torch", "torch._dynamo", "geokfp.components.table_training.worker"),
-    MXNET: ("torch", "mxnet", "geokfp.components.table_training.worker"),
-}
-"""What nodes and workers share by being forked from a process that has imported it, by framework."""
-ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 NO_PART_IN_RESULT = (
     "user_code",
     "checkpoint_folder",
     "checkpoint_every",
-    "launcher",
+    *LAUNCH_OPTIONS,
     "topology",
     "certificates",
     "plain_text",
@@ -78,27 +71,38 @@ class Result:
     """How the rows were classified; None for regression."""
 
 
-def run(config: GeoTableConfig, shards: Path, outputs: Outputs) -> Result:
+def run(
+    config: GeoTableConfig, shards: Path, outputs: Outputs, surroundings: Surroundings | None = None
+) -> Result:
     """Trains one model over all sites of a shards artifact.
 
     Args:
         config: what to train, and how the sites are joined.
         shards: a shards artifact.
         outputs: where to write.
+        surroundings: what a step that may start pods has from where it runs.
 
     Raises:
         InputError: an input or option that is wrong, or a model that cannot be built or trained.
         ProcessFailed: a process failed; `<model>-work/logs` keeps what all of them printed.
     """
+    surroundings = surroundings or Surroundings()
     with work_folder(outputs.model) as work:
-        read_in = read_shards(shards)
+        read_in = within_reach(config, read_shards(shards), surroundings)
         _check_workers(config, read_in)
-        topology = _topology(config, read_in)
+        tree = planned_tree(config, read_in, work, surroundings.settings)
         source = _source(config, read_in, work)
         framework = try_model(source, work, timeout_s=float(config.timeout_s))
-        job = _plan(config, read_in, source, topology, work)
+        job = _plan(config, read_in, source, tree.job, work)
         kept = _kept(config, source, read_in, outputs.model)
-        _train(job if kept is None else job.keeping_in(kept.folder), framework)
+        job = job if kept is None else job.keeping_in(kept.folder)
+        _say(job, framework)
+        if tree.places is None:
+            surroundings.tell_created([])
+            run_attempts(job.tree, lambda tree: processes(replace(job, tree=tree), framework), work / "logs")
+        else:
+            launch = planned_launch(config, read_in, tree, surroundings.uris.get("model", ""))
+            train_in_pods(job, framework, tree, launch, surroundings)
         result = _write(job, framework, read_in, outputs)
     if kept is not None:
         kept.forget()
@@ -107,6 +111,9 @@ def run(config: GeoTableConfig, shards: Path, outputs: Outputs) -> Result:
 
 def _kept(config: GeoTableConfig, source: ModelSource, shards: Shards, model: Path) -> Kept | None:
     if not config.keeps_checkpoints:
+        return None
+    if config.launches_pods and not config.checkpoint_folder:
+        progress("keeps no checkpoints: checkpoint_folder is empty, and pods see no folder beside the model")
         return None
     options = {name: value for name, value in asdict(config).items() if name not in NO_PART_IN_RESULT}
     of_training = digest(options, source.user_code, {"shards": shards.fingerprint})
@@ -120,13 +127,6 @@ def _check_workers(config: GeoTableConfig, shards: Shards) -> None:
             f"num_workers {config.num_workers}: must be at most {fewest.num_train}, the training rows of "
             f"site {fewest.name!r}"
         )
-
-
-def _topology(config: GeoTableConfig, shards: Shards) -> Topology:
-    workers = {site.name: config.num_workers for site in shards.sites}
-    topology = read(config.topology, workers, free_ports(len(workers) + 1))
-    check_certificates(config.certificates, (*root_names(topology, config.transmission), *workers))
-    return topology
 
 
 def _source(config: GeoTableConfig, shards: Shards, work: Path) -> ModelSource:
@@ -144,67 +144,21 @@ def _source(config: GeoTableConfig, shards: Shards, work: Path) -> ModelSource:
     )
 
 
-def _plan(
-    config: GeoTableConfig, shards: Shards, source: ModelSource, topology: Topology, work: Path
-) -> TableJob:
-    job = TableJob(
-        config=config,
-        source=source,
-        work=work,
-        sites=shards.sites,
-        tree=TreeJob(
-            run_id="",
-            workers={site.name: config.num_workers for site in shards.sites},
-            topology=topology,
-            synchronization=config.synchronization,
-            compression=config.compression,
-            transmission=config.transmission,
-            certificates=config.certificates,
-            plain_text=config.plain_text,
-            round_timeout_s=float(config.round_timeout_s),
-            metrics_folder=str((work / METRICS).absolute()),
-            metrics_host=config.metrics_host,
-            metrics_port=config.metrics_port,
-        ),
-    )
+def _plan(config: GeoTableConfig, shards: Shards, source: ModelSource, tree: TreeJob, work: Path) -> TableJob:
+    job = TableJob(config=config, source=source, work=work, sites=shards.sites, tree=tree)
     for site in shards.sites:
         job.folder(site.name).mkdir()
     job.weights.mkdir()
     return job
 
 
-def _train(job: TableJob, framework: str) -> None:
+def _say(job: TableJob, framework: str) -> None:
     config, tree = job.config, job.tree
     progress(
         f"{len(tree.topology.sites)} sites, {len(tree.topology.workers)} workers of {framework}, joined by "
         f"{len(tree.topology.sites) + len(tree.roots)} aggregators ({config.synchronization}, compression "
         f"{config.compression}, transmission {config.transmission})"
     )
-    run_attempts(tree, lambda tree: _processes(replace(job, tree=tree), framework), job.work / "logs")
-
-
-def _processes(job: TableJob, framework: str) -> Job:
-    topology = job.tree.topology
-    job_path = str(job.write())
-    # Named by folder: a site's own name may hold anything.
-    folders = {root.name: root.name for root in job.tree.roots}
-    folders |= {site.name: job.folder(site.name).name for site in topology.sites}
-    nodes = [
-        Replica(name=f"{folder}/aggregator", environment=ONE_THREAD, arguments=(name, str(job.tree_path)))
-        for name, folder in folders.items()
-    ]
-    workers = [
-        Replica(
-            name=f"{folders[site.name]}/trainer-{index}", environment=ONE_THREAD, arguments=(name, job_path)
-        )
-        for site in topology.sites
-        for index, name in enumerate(site.workers)
-    ]
-    roles = (
-        Role(name="aggregator", target=NODE, replicas=tuple(nodes), preload=PRELOAD[framework]),
-        Role(name="trainer", target=WORKER, replicas=tuple(workers), preload=PRELOAD[framework]),
-    )
-    return Job(name="geo_train", roles=roles, deadline_s=float(job.config.timeout_s))
 
 
 def _write(job: TableJob, framework: str, shards: Shards, outputs: Outputs) -> Result:

@@ -137,6 +137,20 @@ def test_a_wrong_topology_names_option_value_and_what_is_allowed(options, reason
         read(options, WORKERS, (1, 2, 3))
 
 
+def test_a_topology_may_be_a_file(tmp_path):
+    path = tmp_path / "topology.json"
+    path.write_text('{"root": "127.0.0.1:7000"}')
+    assert GeoTrainingConfig(topology={"file": str(path)}).topology == {"root": "127.0.0.1:7000"}
+    for text, reason in (("root: a", "not JSON"), ("[]", "no mapping"), ('{"file": "a"}', "no mapping")):
+        path.write_text(text)
+        with pytest.raises(InputError, match=rf"topology\['file'\]: .*{reason}"):
+            GeoTrainingConfig(topology={"file": str(path)})
+    with pytest.raises(InputError, match=r"topology\['file'\]: .*absent: no such file"):
+        GeoTrainingConfig(topology={"file": str(tmp_path / "absent")})
+    with pytest.raises(InputError, match=r"topology\['file'\] is 3, allowed: path or URI"):
+        GeoTrainingConfig(topology={"file": 3})
+
+
 @pytest.mark.parametrize("names", [("root",), ("a/b",), ()])
 def test_site_names_that_cannot_be_nodes_are_refused(names):
     with pytest.raises(InputError, match="sites are"):

@@ -15,7 +15,7 @@ from geokfp.components.table_training.hyperparameters import HYPERPARAMETERS
         ({"entry_point": "m"}, "entry_point 'm': must be module:function"),
         ({"algorithm": "forest"}, "algorithm 'forest': must be one of softmax_regression, mlp, cnn"),
         ({"algorithm": "mlp", "user_code": "m.py"}, "user_code 'm.py': must be empty without entry_point"),
-        ({"algorithm": "mlp", "launcher": "kubernetes"}, "launcher 'kubernetes': must be local"),
+        ({"algorithm": "mlp", "launcher": "kubernetes"}, "launcher 'kubernetes': must be one of local, job"),
         ({"algorithm": "mlp", "epochs": 0}, "epochs 0: must be at least 1"),
         ({"algorithm": "mlp", "num_workers": 0}, "num_workers 0: must be at least 1"),
         ({"algorithm": "mlp", "seed": -1}, "seed -1: must be 0 to"),

@@ -1,0 +1,181 @@
+"""What the pods of one tree are, as launches: one for each cluster and namespace that its sites are at.
+
+Drawing of the hand-over that the step and all pods reach::
+
+    <hand over>/<name>/          one launch, named by the run and the step's inputs
+      given/                     what the stage hands to its pods
+      attempt-0/                 beat, failures/ and results/<pod>: see `hand_over` and `results`
+      attempt-1/                 after the root was killed
+
+Knows nothing of what the pods do.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ..._files import InputError
+from ..._files.uri import is_object_store
+from ..._images import image
+from ..._launch.cluster import Cluster, Placed
+from ..._launch.hand_over import HandOver
+from ..._launch.launch_options import LaunchOptions, own_pod
+from ..._launch.launch_step import Surroundings, run_launches
+from ..._launch.pod import PodOrders
+from ..._launch.pods import PodGroup, PodLaunch
+from ..planned_tree import PlannedTree
+from ..topology import ROOT
+from .pod_tree import members_in, ports_of
+from .results import gather
+from .site_pods import GroupPlace
+
+MARGIN_S = 120
+"""Seconds that a cluster leaves pods beyond the deadline that they keep themselves."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TreeLaunch:
+    """What the pods of one tree are."""
+
+    name: str
+    """See `launch_name`; by it a step that is run again adopts what is there."""
+    step: str
+    """The component."""
+    options: LaunchOptions
+    """The step's."""
+    timeout_s: int
+    """Seconds that the whole may take."""
+    hand_over: str
+    """URI of what the step and all pods reach; of this launch alone."""
+    image: str
+    """Of containers that the settings name none for, by the folder's name under `images/`."""
+    target: str
+    """What each pod calls, see `PodGroup.target`."""
+    body: Mapping[str, Any] = field(default_factory=dict)
+    """What it is called with, beside `PodOrders` and `given`, the URI of what the stage hands over."""
+    shared_memory_bytes: Mapping[str, int] = field(default_factory=dict)
+    """Size of /dev/shm by group."""
+
+    @property
+    def given(self) -> HandOver:
+        """Where the stage puts what its pods are given, the same in all attempts."""
+        return HandOver(self.hand_over).inside("given")
+
+    def attempt(self, number: int) -> HandOver:
+        """Returns what an attempt's pods hand over to."""
+        return HandOver(self.hand_over).inside(f"attempt-{number}")
+
+    def forget(self) -> None:
+        """Removes all that step and pods have handed each other."""
+        HandOver(self.hand_over).remove()
+
+
+def placed_launches(of: TreeLaunch, tree: PlannedTree, number: int = 0) -> list[Placed]:
+    """Returns one launch a cluster and namespace, the root's first.
+
+    Args:
+        of: what the pods are.
+        tree: the tree, with places.
+        number: of the attempt; each has objects of its own.
+
+    Raises:
+        InputError: the hand-over is a path, which pods of another cluster do not see.
+    """
+    _check_hand_over(of.hand_over, tree)
+    at: dict[tuple[Cluster, str], list[PodGroup]] = {}
+    own = of.options.pod_namespace()
+    for place, group in _groups(of, tree, of.attempt(number).uri):
+        at.setdefault((place.cluster, place.namespace or own), []).append(group)
+    name = f"{of.name}-{number}" if number else of.name
+    return [
+        Placed(
+            launch=PodLaunch(
+                name=name,
+                run_id=of.options.run_id,
+                step=of.step,
+                namespace=namespace,
+                groups=tuple(groups),
+                deadline_s=of.timeout_s + MARGIN_S,
+                step_pod=own_pod() if cluster.in_cluster and namespace == own else None,
+            ),
+            kind=of.options.launcher,
+            cluster=replace(cluster, name=groups[0].name) if len(at) > 1 else cluster,
+        )
+        for (cluster, namespace), groups in at.items()
+    ]
+
+
+def _check_hand_over(uri: str, tree: PlannedTree) -> None:
+    far = [site for site, place in tree.pod_places.sites.items() if not place.cluster.in_cluster]
+    if far and not is_object_store(uri):
+        raise InputError(
+            f"hand_over {uri!r}: must be an s3://, gs:// or minio:// URI with sites in other clusters, as "
+            f"{far[0]!r} is, whose pods see no path"
+        )
+
+
+def _groups(of: TreeLaunch, tree: PlannedTree, hand_over: str) -> list[tuple[GroupPlace, PodGroup]]:
+    orders = PodOrders(
+        step=of.step,
+        hand_over=hand_over,
+        start_timeout_s=of.options.start_timeout_s,
+        orphan_timeout_s=of.options.orphan_timeout_s,
+    )
+    document = orders.document({**of.body, "given": of.given.uri})
+
+    def group(name: str, place: GroupPlace, num_pods: int) -> tuple[GroupPlace, PodGroup]:
+        made = PodGroup(
+            name=name,
+            num_pods=num_pods,
+            image=place.settings.image or image(of.image),
+            target=of.target,
+            document=document,
+            settings=place.settings,
+            shared_memory_bytes=of.shared_memory_bytes.get(name, 0),
+            ports=ports_of(tree.job, members_in(tree.job, tree.groups, name, 0)),
+            service=place.service,
+        )
+        return place, made
+
+    places = tree.pod_places
+    sites = tree.groups.of_sites.items()
+    return [
+        group(ROOT, places.root, 1),
+        *(group(name, places.sites[site], tree.job.workers[site]) for site, name in sites),
+    ]
+
+
+def run_attempt(
+    of: TreeLaunch, tree: PlannedTree, number: int, surroundings: Surroundings, result: "Wanted"
+) -> None:
+    """Runs all pods to their end, and copies what they left to one folder, as if all had run there.
+
+    Args:
+        of: what the pods are.
+        tree: the tree.
+        number: of the attempt.
+        surroundings: the step's.
+        result: what is wanted of that.
+
+    Raises:
+        ProcessFailed: a pod failed.
+    """
+    hand_over, placed = of.attempt(number), placed_launches(of, tree, number)
+    run_launches([(one, hand_over) for one in placed], of.options, surroundings)
+    groups = [group for one in placed for group in one.launch.groups]
+    pods = [f"{group.name}-{index}" for group in groups for index in range(group.num_pods)]
+    gather(hand_over, pods, result.work, only=result.names)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What of all that pods leave is copied, and where to.
+
+    Attributes:
+        work: the folder.
+        names: beginnings of the names of files.
+    """
+
+    work: Path
+    names: Sequence[str]

@@ -1,0 +1,67 @@
+"""What a pod of a `geo_train_gnn` holds: a part of its site, and what of the tree's processes stands in it.
+
+Drawing of the folder that it works in::
+
+    <temporary folder>/
+      geo-job.json        as the step wrote it, but for the places of files and nodes
+      start.safetensors   only where a trained GNN is started from
+      user_code/          only with `user_code`
+      partitions/         the pod's own part, where it lies in an object store
+      work/               what its processes leave (see `job`), which goes back as `results/<pod>`
+      logs/
+
+"""
+
+import json
+import tempfile
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from .._launch.hand_over import HandOver
+from .._launch.pod import PodPlace, PodWork, orders_of
+from ..partition.own_part import open_part
+from .clusters.pod_tree import Groups, in_pods, members_in
+from .clusters.results import give_back
+from .job import JOB, METRICS, GeoJob
+from .processes import pod_processes
+
+TARGET = "geokfp.components.geo_training.pod_machine:machine"
+PARTITIONS, START, USER_CODE = "partitions", "start.safetensors", "user_code"
+"""Names in what the step gives: the partitions, the weights to start from, the user's code."""
+
+
+def machine(place: PodPlace, document: str) -> PodWork:
+    """Fetches what the pod needs, and plans its processes; see `PodGroup.target`."""
+    body, folder = json.loads(document), Path(tempfile.mkdtemp(prefix="geokfp-"))
+    given, attempt = HandOver(body["given"]), HandOver(orders_of(document).hand_over)
+    attempt.get_file(JOB, folder / JOB)
+    whole = GeoJob.read(folder / JOB)
+    groups = Groups(whole.folders)
+    job = _here(whole, folder, place)
+    if job.source.user_code is not None:
+        given.get_folder(USER_CODE, job.source.user_code)
+    if job.start is not None:
+        given.get_file(START, job.start)
+    site = None
+    if groups.site(place.group):
+        site = open_part(body["partitions"], place.group, place.index, folder / PARTITIONS)
+    for name in job.folders:
+        job.folder(name).mkdir(parents=True)
+    members = members_in(job.tree, groups, place.group, place.index)
+    return PodWork(
+        job=pod_processes(job, place, members, site),
+        log_folder=folder / "logs",
+        finish=partial(give_back, attempt, job.work, place.name),
+    )
+
+
+def _here(job: GeoJob, folder: Path, place: PodPlace) -> GeoJob:
+    work = folder / "work"
+    return replace(
+        job,
+        work=work,
+        source=replace(job.source, user_code=job.source.user_code and folder / USER_CODE),
+        start=job.start and folder / START,
+        tree=replace(in_pods(job.tree, place.addresses), metrics_folder=str(work / METRICS)),
+    )

@@ -1,0 +1,98 @@
+"""Plans the pods of a `geo_train_gnn`. Starts nothing."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from .._files.uri import is_object_store
+from .._launch.launch_options import LAUNCH_OPTIONS
+from .._launch.launch_step import Surroundings
+from .._launch.manifests import launch_name
+from .._launch.pods import PodLaunch, PodSettings
+from ..partition.own_part import partitions_at
+from ..partition.partitions import Partitions
+from ..training.shared_memory import part_bytes
+from .clusters.launching import TreeLaunch, placed_launches
+from .clusters.pod_tree import Groups
+from .clusters.reach import sites_within_reach
+from .clusters.site_pods import places
+from .config import GeoTrainingConfig
+from .planned_tree import PlannedTree, plan_tree
+from .pod_machine import PARTITIONS, TARGET
+
+STEP = "geo_train_gnn"
+
+
+def planned(
+    config: GeoTrainingConfig, inputs: Mapping[str, str], settings: PodSettings
+) -> tuple[PodLaunch, ...]:
+    """Returns the launches of a step, one a cluster, as `run` starts them.
+
+    Args:
+        config: the step's.
+        inputs: path or URI of `partitions`, and URI of `model` where `hand_over` is empty.
+        settings: of the pods.
+
+    Raises:
+        InputError: an input or option that is wrong.
+    """
+    parts = partitions_at(inputs[PARTITIONS])
+    tree = planned_tree(config, parts, Path(), settings)
+    launch = planned_launch(config, parts, tree, inputs)
+    return tuple(placed.launch for placed in placed_launches(launch, tree))
+
+
+def within_reach(config: GeoTrainingConfig, parts: Partitions, surroundings: Surroundings) -> Partitions:
+    """Returns what is trained on: without sites that cannot be reached, where a quorum allows it.
+
+    Raises:
+        ProcessFailed: see `sites_within_reach`.
+    """
+    if not config.launches_pods or surroundings.run is not None:
+        return parts
+    workers = {site.name: site.num_parts for site in parts.sites}
+    where = places(config.topology, list(workers), surroundings.settings, config.certificates)
+    within = sites_within_reach(where, workers, config.synchronization, config.pod_namespace())
+    return replace(parts, sites=tuple(site for site in parts.sites if site.name in within))
+
+
+def planned_tree(
+    config: GeoTrainingConfig, parts: Partitions, work: Path, settings: PodSettings
+) -> PlannedTree:
+    """Returns the tree of a step, see `plan_tree`."""
+    workers = {site.name: site.num_parts for site in parts.sites}
+    groups = Groups({site.name: site.directory.name for site in parts.sites})
+    return plan_tree(config, workers, groups, work, settings)
+
+
+def planned_launch(
+    config: GeoTrainingConfig, parts: Partitions, tree: PlannedTree, uris: Mapping[str, str]
+) -> TreeLaunch:
+    """Returns what the pods of a step are.
+
+    Args:
+        config: the step's.
+        parts: what it trains on.
+        tree: the tree.
+        uris: of the artifacts, by name; pods read parts of `partitions` where it is in an object store.
+    """
+    options = {name: value for name, value in asdict(config).items() if name not in LAUNCH_OPTIONS}
+    told = {"options": options, "partitions": parts.fingerprint, "parts": list(tree.job.workers.items())}
+    name = launch_name(STEP, run_id=config.run_id, task=STEP, inputs=told)
+    hand_over = config.hand_over_of(name, uris.get("model", ""), tree.pod_places.root.settings)
+    uri = uris.get(PARTITIONS, "")
+    return TreeLaunch(
+        name=name,
+        step=STEP,
+        options=config,
+        timeout_s=config.timeout_s,
+        hand_over=hand_over,
+        image="training",
+        target=TARGET,
+        body={"partitions": uri if is_object_store(uri) else f"{hand_over}/given/{PARTITIONS}"},
+        shared_memory_bytes={
+            site.directory.name: part_bytes(site, config.num_samplers)
+            for site in parts.sites
+            if site.config_path.is_file()
+        },
+    )

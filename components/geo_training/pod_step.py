@@ -1,0 +1,50 @@
+"""Runs the training of a `geo_train_gnn` in pods: what they are given, and what comes back."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from .._files.uri import is_object_store
+from .._launch.launch_step import Surroundings
+from ..training.worker import BEST, HISTORY
+from .attempts import repeat
+from .clusters.launching import TreeLaunch, Wanted, run_attempt
+from .job import JOB, METRICS, GeoJob
+from .planned_tree import PlannedTree
+from .pod_machine import PARTITIONS, START, USER_CODE
+from .tree_job import TreeJob
+
+
+def train_in_pods(
+    job: GeoJob, partitions: Path, tree: PlannedTree, launch: TreeLaunch, surroundings: Surroundings
+) -> None:
+    """Trains in pods; everything lies in the job's work folder then, as if all processes had run here.
+
+    Args:
+        job: the training.
+        partitions: the artifact, on this machine.
+        tree: the training's tree.
+        launch: what the pods are.
+        surroundings: the step's.
+
+    Raises:
+        ProcessFailed: a pod failed, and it was not the root that was killed, or that too often.
+    """
+    given = launch.given
+    if not is_object_store(launch.body["partitions"]):
+        given.put_folder(partitions, PARTITIONS)
+    if job.source.user_code is not None:
+        given.put_folder(job.source.user_code, USER_CODE)
+    if job.start is not None:
+        given.put_file(job.start, START)
+    folders = [f"{folder}/" for folder in job.folders.values()]
+    wanted = Wanted(job.work, (*folders, f"{METRICS}/", BEST, HISTORY))
+
+    def attempt(whole: TreeJob, number: int) -> None:
+        # The same for a step that is run again, whose pods may still be there.
+        told = replace(job, tree=replace(whole, run_id=f"{launch.name[-10:]}-{number}"))
+        told.write()
+        launch.attempt(number).put_file(job.work / JOB, JOB)
+        run_attempt(launch, tree, number, surroundings, wanted)
+
+    repeat(job.tree, attempt)
+    launch.forget()

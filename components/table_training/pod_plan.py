@@ -1,0 +1,81 @@
+"""Plans the pods of a `geo_train`. Starts nothing."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from .._launch.launch_step import Surroundings
+from .._launch.manifests import launch_name
+from .._launch.pods import PodLaunch, PodSettings
+from ..geo_training.clusters.launching import TreeLaunch, placed_launches
+from ..geo_training.clusters.pod_tree import Groups
+from ..geo_training.clusters.reach import sites_within_reach
+from ..geo_training.clusters.site_pods import places
+from ..geo_training.planned_tree import PlannedTree, plan_tree
+from ..shard.shards import Shards, read_shards
+from .config import GeoTableConfig
+from .pod_worker import TARGET
+
+STEP = "geo_train"
+
+
+def planned(
+    config: GeoTableConfig, inputs: Mapping[str, str], settings: PodSettings
+) -> tuple[PodLaunch, ...]:
+    """Returns the launches of a step, one a cluster, as `run` starts them.
+
+    Args:
+        config: the step's.
+        inputs: path of `shards`, and URI of `model` where `hand_over` is empty.
+        settings: of the pods.
+
+    Raises:
+        InputError: an input or option that is wrong.
+    """
+    shards = read_shards(Path(inputs["shards"]), verify=False)
+    tree = planned_tree(config, shards, Path(), settings)
+    launch = planned_launch(config, shards, tree, inputs.get("model", ""))
+    return tuple(placed.launch for placed in placed_launches(launch, tree))
+
+
+def within_reach(config: GeoTableConfig, shards: Shards, surroundings: Surroundings) -> Shards:
+    """Returns what is trained on: without sites that cannot be reached, where a quorum allows it.
+
+    Raises:
+        ProcessFailed: see `sites_within_reach`.
+    """
+    if not config.launches_pods or surroundings.run is not None:
+        return shards
+    workers = {site.name: config.num_workers for site in shards.sites}
+    where = places(config.topology, list(workers), surroundings.settings, config.certificates)
+    within = sites_within_reach(where, workers, config.synchronization, config.pod_namespace())
+    return replace(shards, sites=tuple(site for site in shards.sites if site.name in within))
+
+
+def planned_tree(config: GeoTableConfig, shards: Shards, work: Path, settings: PodSettings) -> PlannedTree:
+    """Returns the tree of a step, see `plan_tree`."""
+    workers = {site.name: config.num_workers for site in shards.sites}
+    groups = Groups({site.name: site.directory.name for site in shards.sites})
+    return plan_tree(config, workers, groups, work, settings)
+
+
+def planned_launch(config: GeoTableConfig, shards: Shards, tree: PlannedTree, outputs_uri: str) -> TreeLaunch:
+    """Returns what the pods of a step are.
+
+    Args:
+        config: the step's.
+        shards: its rows.
+        tree: the tree.
+        outputs_uri: URI of its model.
+    """
+    told = {"config": asdict(config), "shards": shards.fingerprint}
+    name = launch_name(STEP, run_id=config.run_id, task=STEP, inputs=told)
+    return TreeLaunch(
+        name=name,
+        step=STEP,
+        options=config,
+        timeout_s=config.timeout_s,
+        hand_over=config.hand_over_of(name, outputs_uri, tree.pod_places.root.settings),
+        image="training",
+        target=TARGET,
+    )

@@ -1,0 +1,61 @@
+"""What a pod of a `geo_train` holds: its site's rows, and the processes of the tree that stand in it.
+
+Drawing of the folder that it works in::
+
+    <temporary folder>/
+      table-job.json   as the step wrote it, but for the places of files and nodes
+      user_code/       only with `user_code`
+      shards/site-0/   the rows of the pod's own site; of no other
+      work/            what its processes leave (see `job`), which goes back as `results/<pod>`
+      logs/
+"""
+
+import json
+import tempfile
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from .._launch.hand_over import HandOver
+from .._launch.pod import PodPlace, PodWork, orders_of
+from ..geo_training.clusters.pod_tree import Groups, in_pods, members_in
+from ..geo_training.clusters.results import give_back
+from ..geo_training.job import METRICS
+from .job import JOB, TableJob
+from .processes import processes
+from .source import TORCH
+
+TARGET = "geokfp.components.table_training.pod_worker:worker"
+FRAMEWORK, ROWS, USER_CODE = "framework", "rows", "user_code"
+"""Names in what the step gives: the model's framework, a folder of rows a site, the user's code."""
+
+
+def worker(place: PodPlace, document: str) -> PodWork:
+    """Fetches what the pod needs, and plans its processes; see `PodGroup.target`."""
+    body, folder = json.loads(document), Path(tempfile.mkdtemp(prefix="geokfp-"))
+    given, attempt = HandOver(body["given"]), HandOver(orders_of(document).hand_over)
+    attempt.get_file(JOB, folder / JOB)
+    whole = TableJob.read(folder / JOB)
+    if whole.source.user_code is not None:
+        given.get_folder(USER_CODE, folder / USER_CODE)
+    groups = Groups({site.name: site.directory.name for site in whole.sites})
+    job = _here(whole, folder, place)
+    if groups.site(place.group):
+        given.get_folder(f"{ROWS}/{place.group}", folder / "shards" / place.group)
+    for site in job.sites:
+        job.folder(site.name).mkdir(parents=True)
+    job.weights.mkdir()
+    members = members_in(job.tree, groups, place.group, place.index)
+    return PodWork(
+        job=processes(job, given.get_text(FRAMEWORK) or TORCH, members),
+        log_folder=folder / "logs",
+        finish=partial(give_back, attempt, job.work, place.name),
+    )
+
+
+def _here(job: TableJob, folder: Path, place: PodPlace) -> TableJob:
+    work = folder / "work"
+    tree = replace(in_pods(job.tree, place.addresses), metrics_folder=str(work / METRICS))
+    sites = tuple(replace(site, directory=folder / "shards" / site.directory.name) for site in job.sites)
+    user_code = None if job.source.user_code is None else folder / "user_code"
+    return replace(job, work=work, sites=sites, tree=tree, source=replace(job.source, user_code=user_code))
