@@ -14,6 +14,8 @@ NEVER = frozenset(
 PULLING = frozenset({"ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "ImageInspectError"})
 """Reasons for which a container waits that a second try may cure."""
 _INDEX_ANNOTATION = "batch.kubernetes.io/job-completion-index"
+_POD_FAILED = re.compile(r"^pod \S+ failed: ")
+"""What a pod's own last line begins with (`pod.py`); who failed is told anyway."""
 _PARTITIONER = "Partitioner"
 _ROLE = "dgl-replica-type"
 
@@ -164,4 +166,4 @@ def _one_line(text: str) -> str:
 
 def _last_line(text: str) -> str:
     lines = [line for line in text.splitlines() if line.strip()]
-    return _one_line(lines[-1]) if lines else ""
+    return _POD_FAILED.sub("", _one_line(lines[-1])) if lines else ""

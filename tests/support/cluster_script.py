@@ -42,6 +42,10 @@ class ClusterScript:
         """Returns the name of a replica's pod, once it is there."""
         return str(self.wait_for(lambda: self._find(replica), f"the pod of {replica}"))
 
+    def has(self, replica: str) -> bool:
+        """Whether there is a pod of a replica."""
+        return self._find(replica) is not None
+
     def start(self, *replicas: str) -> None:
         for replica in replicas:
             name = self.pod(replica)

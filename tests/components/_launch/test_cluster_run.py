@@ -107,7 +107,7 @@ def test_a_failed_replica_is_told_with_its_cause_its_last_lines_and_its_events(
     script.event(script.pod("worker/1"), "BackOff", "restarting", count=3)
     script.event(script.pod("worker/0"), "Other", "not this one")
     script.wait_for(lambda: len(run.texts("worker/1")) == 2, "the log")
-    script.fail("worker/1", exitCode=3, message="first\nValueError: no such part\n")
+    script.fail("worker/1", exitCode=3, message="first\npod worker-1 failed: ValueError: no such part\n")
     error = failure(run)
     assert error.replica == "worker/1"
     assert error.cause == "ended with exit status 3: ValueError: no such part"
