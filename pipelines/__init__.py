@@ -8,6 +8,17 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from .task_settings import apply_gpu, apply_storage, settings_for_pods
+
+__all__ = [
+    "PIPELINES",
+    "apply_gpu",
+    "apply_storage",
+    "compiled_package",
+    "load_pipeline",
+    "settings_for_pods",
+]
+
 PIPELINES = ("single_site", "cross_site", "warm_start_cross_site", "cross_site_table", "scheduled_retrain")
 """Names of the built-in pipelines, simplest first."""
 

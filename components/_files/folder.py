@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from .atomic import new_directory, new_file
-from .errors import ArtifactError
+from .errors import ArtifactError, InputError
 from .manifest import NAME, listed_files
 from .uri import errors_named, local_path, remote_path
 
@@ -129,13 +129,16 @@ class Folder:
             raise ArtifactError(f"{self.uri}/{NAME}: no such file; an artifact's folder is needed")
         with new_directory(target) as folder:
             for name in listed_files(manifest, f"{self.uri}/{NAME}"):
-                content = self.read(name)
-                if content is None:
-                    raise ArtifactError(f"{self.uri}/{name}: listed in {NAME} but missing")
-                path = folder / name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(content)
+                self._fetch_listed(name, folder / name)
             (folder / NAME).write_bytes(manifest)
+
+    def _fetch_listed(self, name: str, target: Path) -> None:
+        try:
+            self.get_file(name, target)
+        except InputError as error:
+            if isinstance(error.__cause__, FileNotFoundError):
+                raise ArtifactError(f"{self.uri}/{name}: listed in {NAME} but missing") from error
+            raise
 
     def put_artifact(self, source: Path) -> None:
         """Writes an artifact here, its manifest last: where that is, all is. An equal one is left as it is.
@@ -147,7 +150,7 @@ class Folder:
         if self.read(NAME) == manifest:
             return
         for name in listed_files(manifest, str(source / NAME)):
-            self.replace(name, (source / name).read_bytes())
+            self.put_file(source / name, name)
         self.replace(NAME, manifest)
 
     def _remote(self) -> tuple[Any, str]:

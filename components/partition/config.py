@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 
 from .._files import InputError
+from .._launch.launch_options import LaunchOptions
 from ..ingest.config import MAX_SEED
 
 METHODS = ("metis", "random", "attribute")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class PartitionConfig:
+class PartitionConfig(LaunchOptions):
     """How a graph is divided into sites, and each site into parts."""
 
     num_sites: int = 1
@@ -32,6 +33,7 @@ class PartitionConfig:
     """Fingerprint that the graph must have, so that a cached result follows the contents; empty for any."""
 
     def __post_init__(self) -> None:
+        self.check_launch()
         if self.partition_method not in METHODS:
             raise InputError(f"partition_method is {self.partition_method!r}; allowed: {', '.join(METHODS)}")
         least_sites = 0 if self.partition_method == "attribute" else 1

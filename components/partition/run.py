@@ -7,10 +7,12 @@ import numpy as np
 
 from .._files import InputError, new_directory, write_manifest
 from .._launch import progress
+from .._launch.launch_step import Surroundings
 from ..ingest.graph import TEST, TRAIN, VALIDATION, Graph, read_graph
 from .assignment import Assignment, assign
 from .config import PartitionConfig
 from .partitions import KIND, VERSION
+from .pod_step import divide_in_a_pod
 from .quality import measure
 from .report import write_report
 
@@ -23,8 +25,38 @@ class PartitionResult:
     """Quality figures by name."""
 
 
-def run(config: PartitionConfig, graph: Path, *, partitions: Path, report: Path) -> PartitionResult:
-    """Writes the partitions artifact and its report.
+def run(
+    config: PartitionConfig,
+    graph: Path,
+    *,
+    partitions: Path,
+    report: Path,
+    surroundings: Surroundings | None = None,
+) -> PartitionResult:
+    """Writes the partitions artifact and its report, here or in a pod.
+
+    Args:
+        config: how to divide, and where.
+        graph: a graph artifact.
+        partitions: where the partitions artifact goes.
+        report: where the HTML report goes.
+        surroundings: what a pod is started with, by any launcher but `local`.
+
+    Raises:
+        InputError: the graph is not what the options need.
+        ArtifactError: the graph artifact is damaged or of another version.
+        ProcessFailed: the pod failed.
+    """
+    surroundings = surroundings or Surroundings()
+    if config.launches_pods:
+        return PartitionResult(metrics=divide_in_a_pod(config, graph, partitions, report, surroundings))
+    result = divide(config, graph, partitions=partitions, report=report)
+    surroundings.tell_created([])
+    return result
+
+
+def divide(config: PartitionConfig, graph: Path, *, partitions: Path, report: Path) -> PartitionResult:
+    """Writes the partitions artifact and its report, in this process.
 
     Args:
         config: how to divide.

@@ -38,6 +38,8 @@ def test_the_config_of_every_step_is_known(name: str) -> None:
         assert others.pop("train_gnn") == {"warm_start"}
         assert others.pop("evaluate_challenger") == {"champion"}
         assert others.pop("promote_model") == {"window"}
+    if name == "single_site":
+        assert others.pop("train_gnn") == {"run_id"}
     assert others == ({"partition_graph": {"fingerprint"}} if "partition_graph" in steps else {})
     check_options(built_in(name), {})
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 from geokfp.components import export_model, train_gnn
-from geokfp.pipelines.task_settings import apply_gpu, apply_storage, settings_for_pods
+from geokfp.pipelines import apply_gpu, apply_storage, settings_for_pods
 from kfp import dsl
 from kfp.compiler import Compiler
 

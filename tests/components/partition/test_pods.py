@@ -1,0 +1,105 @@
+"""partition_graph in a pod, with a process in its place: the same artifact as from the step itself."""
+
+import json
+from pathlib import Path
+
+import pytest
+from geokfp.components._files import ArtifactError, InputError
+from geokfp.components._launch import ProcessFailed
+from geokfp.components._launch.as_processes import run_as_processes
+from geokfp.components._launch.launch_step import Surroundings
+from geokfp.components.partition.config import PartitionConfig
+from geokfp.components.partition.own_part import open_part, partitions_at
+from geokfp.components.partition.partitions import read_partitions
+from geokfp.components.partition.run import run
+from support.graphs import communities, written
+
+# DGL leaves /proc/self/status open when it partitions.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*unclosed file:ResourceWarning",
+    "ignore:.*proc.self.status:pytest.PytestUnraisableExceptionWarning",
+)
+
+
+def in_a_pod(folder: Path, **options: object) -> PartitionConfig:
+    given = {"launcher": "job", "hand_over": str(folder / "shared"), "run_id": "r", "namespace": "n"}
+    return PartitionConfig(**{**given, **options})
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return written(communities(sites=2), tmp_path_factory.mktemp("graph"))
+
+
+@pytest.fixture(scope="module")
+def partitions(graph: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("here")
+    run(PartitionConfig(), graph, partitions=folder / "partitions", report=folder / "report")
+    return folder / "partitions"
+
+
+def test_a_pod_writes_what_the_step_writes(graph: Path, partitions: Path, tmp_path: Path) -> None:
+    surroundings = Surroundings(run=run_as_processes, job_resource=tmp_path / "job_resource")
+    target, report = tmp_path / "partitions", tmp_path / "report.html"
+    result = run(in_a_pod(tmp_path), graph, partitions=target, report=report, surroundings=surroundings)
+
+    assert read_partitions(target).quality == result.metrics == read_partitions(partitions).quality
+    here, there = (json.loads((each / "manifest.json").read_text()) for each in (partitions, target))
+    for each in (here, there):  # DGL's graph files differ from write to write in bytes that mean nothing
+        each["files"] = {name: sum_ for name, sum_ in each["files"].items() if not name.endswith("graph.dgl")}
+    assert here == there
+    assert report.read_text().startswith("<!doctype html>")
+    assert json.loads((tmp_path / "job_resource").read_text())["kind"] == "Processes"
+    assert [path for path in (tmp_path / "shared").rglob("*") if path.is_file()] == []
+
+
+def test_what_a_pod_finds_wrong_is_the_steps_failure(graph: Path, tmp_path: Path) -> None:
+    config = in_a_pod(tmp_path, num_parts=10_000)
+    with pytest.raises(
+        ProcessFailed, match=r"^partition/0/partition: InputError: num_sites 1 x num_parts 10000"
+    ):
+        run(
+            config,
+            graph,
+            partitions=tmp_path / "partitions",
+            report=tmp_path / "report",
+            surroundings=Surroundings(run=run_as_processes),
+        )
+    assert not (tmp_path / "partitions").exists()
+
+
+def test_one_part_is_read_where_it_lies_or_copied_alone(partitions: Path, tmp_path: Path) -> None:
+    site = open_part(str(partitions), "site-0", 1, tmp_path / "unused")
+    assert site == read_partitions(partitions).sites[0] == partitions_at(str(partitions)).sites[0]
+    assert not (tmp_path / "unused").exists()
+
+    import fsspec
+
+    fsspec.filesystem("memory").put(f"{partitions}/", "memory://store/partitions/", recursive=True)
+    copied = open_part("memory://store/partitions", "site-0", 1, tmp_path / "own")
+    found = sorted(path.relative_to(tmp_path / "own").as_posix() for path in (tmp_path / "own").rglob("*.*"))
+    assert found == [
+        "site-0/graph.json",
+        *(f"site-0/part-1/{name}" for name in ("edge_feat.dgl", "graph.dgl", "node_feat.dgl")),
+    ]
+    assert copied.directory == tmp_path / "own/site-0"
+    assert copied.num_nodes == site.num_nodes
+
+
+def test_an_own_part_that_was_altered_is_named(partitions: Path, tmp_path: Path) -> None:
+    import shutil
+
+    copy = tmp_path / "copy"
+    shutil.copytree(partitions, copy)
+    (copy / "site-0/part-0/graph.dgl").unlink()
+    assert open_part(str(copy), "site-0", 1, tmp_path).num_parts == 2
+    with pytest.raises(ArtifactError, match=r"part-0/graph.dgl: listed in manifest.json but missing"):
+        open_part(str(copy), "site-0", 0, tmp_path)
+    with (copy / "site-0/part-1/graph.dgl").open("ab") as file:
+        file.write(b"x")
+    with pytest.raises(ArtifactError, match=r"part-1/graph.dgl: checksum differs"):
+        open_part(str(copy), "site-0", 1, tmp_path)
+    with pytest.raises(ArtifactError, match="has no site 'site-7'"):
+        open_part(str(copy), "site-7", 0, tmp_path)
+    with pytest.raises(InputError, match=r"absent/manifest.json: no such file"):
+        open_part(str(tmp_path / "absent"), "site-0", 0, tmp_path)
