@@ -2,6 +2,7 @@
 
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -31,3 +32,22 @@ def real_data() -> Path:
     if not folder:
         pytest.skip("GEOKFP_TEST_DATA is not set")
     return Path(folder)
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A bucket of an S3 service on this machine, which the environment gives the address of."""
+    import fsspec
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    for name, value in (("ENDPOINT_URL", f"http://{host}:{port}"), ("DEFAULT_REGION", "us-east-1")):
+        monkeypatch.setenv(f"AWS_{name}", value)
+    for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(f"AWS_{name}", "test")
+    fsspec.filesystem("s3").mkdir("bucket")
+    yield "bucket"
+    server.stop()
+    fsspec.filesystem("s3").clear_instance_cache()

@@ -119,24 +119,6 @@ def test_minio_needs_its_address(monkeypatch: pytest.MonkeyPatch) -> None:
         HandOver("minio://bucket/x")
 
 
-@pytest.fixture
-def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A bucket of an S3 service on this machine, which the environment gives the address of."""
-    from moto.server import ThreadedMotoServer
-
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    for name, value in (("ENDPOINT_URL", f"http://{host}:{port}"), ("DEFAULT_REGION", "us-east-1")):
-        monkeypatch.setenv(f"AWS_{name}", value)
-    for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(f"AWS_{name}", "test")
-    fsspec.filesystem("s3").mkdir("bucket")
-    yield "bucket"
-    server.stop()
-    fsspec.filesystem("s3").clear_instance_cache()
-
-
 def test_minio_is_s3_at_its_address(bucket: str, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder/file").write_bytes(b"content")

@@ -55,9 +55,7 @@ def test_a_pod_writes_what_the_step_writes(graph: Path, partitions: Path, tmp_pa
 
 def test_what_a_pod_finds_wrong_is_the_steps_failure(graph: Path, tmp_path: Path) -> None:
     config = in_a_pod(tmp_path, num_parts=10_000)
-    with pytest.raises(
-        ProcessFailed, match=r"^partition/0/partition: InputError: num_sites 1 x num_parts 10000"
-    ):
+    with pytest.raises(ProcessFailed, match=r"^partition/0/partition: InputError: num_sites 1 x num_parts"):
         run(
             config,
             graph,

@@ -18,6 +18,7 @@ from geokfp.components.training.loop import Hooks, fit
 from geokfp.components.training.run import Outputs, run
 from geokfp.components.training.trained_gnn import ModelSource, read_trained_gnn
 from geokfp.components.training.training_state import TrainingState
+from support.dying_model import DIES_IN_EPOCH_3
 from support.nodes_without_edges import Nodes, config, data, flat, model
 from support.real_graphs import communities, partitioned
 
@@ -193,28 +194,6 @@ def test_a_folder_that_cannot_be_used_is_refused_by_name(tmp_path, folder, monke
     (tmp_path / "taken").write_text("a file", encoding="utf-8")
     with pytest.raises(InputError, match=r"^checkpoint_folder '.*kept': (must be|Not a directory; must be)"):
         usable_folder(Path(TrainingConfig(checkpoint_folder=folder).checkpoint_folder))
-
-
-DIES_IN_EPOCH_3 = """
-import os
-import signal
-from pathlib import Path
-
-from geokfp.components.training.models import build as built_in
-
-
-def build(num_features, num_classes, mark):
-    model, steps = built_in("sage", num_features, num_classes, num_layers=2), []
-
-    def count(module, _inputs):
-        steps.extend([1] if module.training else [])
-        if len(steps) == 8 and Path(mark).exists():  # of 3 steps an epoch
-            Path(mark).unlink(missing_ok=True)
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    model.register_forward_pre_hook(count)
-    return model
-"""
 
 
 @pytest.mark.parametrize(

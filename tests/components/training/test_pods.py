@@ -1,14 +1,20 @@
 """train_gnn in pods, with processes in the place of pods: the same training as beside the step."""
 
+import dataclasses
 import json
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from geokfp.components._files import Folder, InputError
+from geokfp.components._launch import ProcessFailed
 from geokfp.components._launch.as_processes import run_as_processes
 from geokfp.components._launch.launch_step import Surroundings
+from geokfp.components._launch.pods import PodSettings, StepPod
 from geokfp.components.training.config import TrainingConfig
+from geokfp.components.training.pod_plan import planned
 from geokfp.components.training.run import Outputs, run
+from support.dying_model import DIES_IN_EPOCH_3
 from support.real_graphs import communities, partitioned
 
 # DGL leaves /proc/self/status open when it partitions.
@@ -47,3 +53,73 @@ def test_two_pods_train_the_same_model_as_two_trainers_of_one_host(partitions, t
     assert json.loads(resource.read_text())["kind"] == "Processes"
     left = [path for path in (tmp_path / "shared").rglob("*") if path.is_file()]
     assert left == []
+
+
+def test_the_plan_is_one_pod_a_part_and_the_same_each_time(partitions, tmp_path, monkeypatch):
+    monkeypatch.setenv("KFP_POD_NAME", "step")
+    monkeypatch.setenv("KFP_POD_UID", "uid")
+    config = in_pods(tmp_path, hand_over="", timeout_s=100, start_timeout_s=50, num_samplers=1)
+    settings = PodSettings(image="registry/geokfp-training:1", service_account="trainer")
+    inputs = {"partitions": str(partitions), "model": "s3://bucket/model"}
+    (launch,) = planned(config, inputs, settings)
+    assert (launch,) == planned(config, inputs, settings)
+    (group,) = launch.groups
+    assert (group.name, group.num_pods, group.image) == ("worker", 2, "registry/geokfp-training:1")
+    assert launch.step_pod == StepPod(name="step", uid="uid")
+    assert launch.deadline_s == 150
+    files = [(partitions / f"site-0/part-{part}").glob("*.dgl") for part in range(2)]
+    assert group.shared_memory_bytes > max(sum(path.stat().st_size for path in part) for part in files)
+    document = json.loads(group.document)
+    assert document["orders"]["hand_over"] == f"s3://bucket/model-hand-over/{launch.name}"
+    assert document["partitions"] == f"s3://bucket/model-hand-over/{launch.name}/partitions"
+    others = [dataclasses.replace(config, **change) for change in ({"run_id": "s"}, {"seed": 1})]
+    names = {launch.name, *(planned(other, inputs, settings)[0].name for other in others)}
+    assert len(names) == 3
+    assert planned(dataclasses.replace(config, orphan_timeout_s=9), inputs, settings)[0].name == launch.name
+
+
+def test_a_hand_over_that_pods_do_not_see_is_refused_before_anything_starts(partitions, tmp_path):
+    with pytest.raises(InputError, match="hand_over '': must be given"):
+        run(in_pods(tmp_path, hand_over=""), partitions, outputs(tmp_path / "out"))
+    assert not list((tmp_path / "out").iterdir())
+
+
+@pytest.mark.long
+def test_killed_in_epoch_3_and_run_again_pods_go_on_where_they_were(tmp_path):
+    partitions = partitioned(communities(num_nodes=800), tmp_path, num_parts=2)
+    mark, code = tmp_path / "mark", tmp_path / "dies_of_test.py"
+    code.write_text(DIES_IN_EPOCH_3, encoding="utf-8")
+    config = in_pods(
+        tmp_path,
+        entry_point="dies_of_test:build",
+        user_code=str(code),
+        model_options={"mark": str(mark)},
+        epochs=6,
+        fan_outs=[3, 3],
+        batch_size=15,
+    )
+    surroundings = Surroundings(run=run_as_processes)
+    alone = dataclasses.replace(config, launcher="local")
+    straight = run(alone, partitions, outputs(tmp_path / "a"))
+    mark.touch()
+    with pytest.raises(ProcessFailed, match=r"^worker/[01]/site-0/trainer-[01]: killed by SIGKILL"):
+        run(config, partitions, outputs(tmp_path / "b"), surroundings)
+    assert list((tmp_path / "shared/checkpoints").rglob("epoch-2"))
+    resumed = run(config, partitions, outputs(tmp_path / "b"), surroundings)
+    for name, value in straight.metrics.items():
+        if name != "seconds_per_epoch":
+            assert resumed.metrics[name] == pytest.approx(value, abs=1e-6), name
+    assert not list(tmp_path.rglob("epoch-*"))
+
+
+@pytest.mark.long
+def test_pods_read_their_own_part_from_the_object_store(partitions, tmp_path, bucket):
+    Folder(f"minio://{bucket}/partitions").put_artifact(partitions)
+    uris = {"partitions": f"minio://{bucket}/partitions", "model": f"minio://{bucket}/model"}
+    surroundings = Surroundings(run=run_as_processes, uris=uris)
+    alone = run(TrainingConfig(epochs=2), partitions, outputs(tmp_path / "here"))
+    spread = run(
+        in_pods(tmp_path, epochs=2, hand_over=""), partitions, outputs(tmp_path / "there"), surroundings
+    )
+    assert spread.metrics["test_accuracy"] == alone.metrics["test_accuracy"]
+    assert Folder(f"minio://{bucket}").names() == ["partitions"]
