@@ -18,6 +18,8 @@ TYPES = {
 }
 """Type of a value, by the name that a package gives it."""
 _PLACEHOLDER = "{{$"
+_SETTINGS = "TASK_CONFIG"
+"""Type of what KFP itself hands to a step: no option of anyone's."""
 _CONFIG = re.compile(r"^ +from geokfp\.components\.(\w+)\.config import (\w+)$", re.MULTILINE)
 
 
@@ -55,6 +57,8 @@ def read_inputs(
     others = set()
     given = task.get("inputs", {}).get("parameters", {})
     for option, spec in component.get("inputDefinitions", {}).get("parameters", {}).items():
+        if spec.get("parameterType") == _SETTINGS:
+            continue
         source = given.get(option, {"runtimeValue": {"constant": spec.get("defaultValue")}})
         value = source.get("runtimeValue", {}).get("constant")
         if "componentInputParameter" in source:
