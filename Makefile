@@ -20,6 +20,7 @@ test: venv
 	$(BIN)/ruff check .
 	$(BIN)/mypy -p geokfp.components -p geokfp.pipelines
 	$(BIN)/lint-imports
+	$(BIN)/hadolint images/*/Dockerfile
 	$(BIN)/python -m pytest
 
 test-long: venv

@@ -1,6 +1,10 @@
-"""Names of the container images that the components run in."""
+"""The container images: their names, and in which order they are built."""
 
+from collections.abc import Mapping
 from importlib.metadata import version
+
+PARENTS: Mapping[str, str] = {"base": "", "training": "base", "geomx": "base", "export": "training"}
+"""The images, folders under `images/`, in the order of building: each with the one that it is built upon."""
 
 
 def image(name: str) -> str:

@@ -5,7 +5,7 @@ from kfp import dsl
 from .._images import image
 
 
-@dsl.component(base_image=image("ingest"), install_kfp_package=False)
+@dsl.component(base_image=image("geomx"), install_kfp_package=False)
 def shard_table(
     shards: dsl.Output[dsl.Dataset],
     metrics: dsl.Output[dsl.Metrics],

@@ -8,9 +8,7 @@ from .._images import image
 from .._task_settings import TASK_SETTINGS
 
 
-@dsl.component(
-    base_image=image("training"), install_kfp_package=False, task_config_passthroughs=TASK_SETTINGS
-)
+@dsl.component(base_image=image("geomx"), install_kfp_package=False, task_config_passthroughs=TASK_SETTINGS)
 def geo_train(
     shards: dsl.Input[dsl.Dataset],
     model: dsl.Output[dsl.Model],

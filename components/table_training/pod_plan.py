@@ -76,6 +76,6 @@ def planned_launch(config: GeoTableConfig, shards: Shards, tree: PlannedTree, ou
         options=config,
         timeout_s=config.timeout_s,
         hand_over=config.hand_over_of(name, outputs_uri, tree.pod_places.root.settings),
-        image="training",
+        image="geomx",
         target=TARGET,
     )

@@ -15,6 +15,7 @@ from .certificates_command import certificates
 from .compile_command import compile_pipelines
 from .demo_command import demo
 from .errors import CommandError
+from .images_command import images
 from .list_command import list_pipelines
 from .manifests_command import manifests
 from .run_command import run
@@ -36,6 +37,7 @@ app.add_typer(schedule, name="schedule")
 app.command("demo")(demo)
 app.command("manifests")(manifests)
 app.command("certificates")(certificates)
+app.command("images")(images)
 
 
 def _print_version(wanted: bool) -> None:

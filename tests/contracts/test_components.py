@@ -156,5 +156,5 @@ def test_it_is_a_pipeline_alone_fed_by_importers(name: str, tmp_path: Path) -> N
 @pytest.mark.parametrize("name", NAMES)
 def test_it_needs_no_installation_at_run_time_and_names_its_image(name: str) -> None:
     container = getattr(components, name).component_spec.implementation.container
-    assert re.fullmatch(r"geokfp-(ingest|training|export):\d+\.\d+\.\d+", container.image)
+    assert re.fullmatch(r"geokfp-(training|geomx|export):\d+\.\d+\.\d+", container.image)
     assert not any("pip install" in part for part in container.command)
