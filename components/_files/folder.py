@@ -3,6 +3,7 @@
 Knows nothing of what lies in it.
 """
 
+import errno
 import os
 import shutil
 import uuid
@@ -63,7 +64,7 @@ class Folder:
         by a conditional write. What other stores do, their library decides; some look first, and then write.
 
         Returns:
-            Whether this call wrote it; False where it was there.
+            Whether this call wrote it; False where it was there, or where another writes it at this moment.
         """
         with errors_named(f"{self.uri}/{name}", "written"):
             try:
@@ -72,8 +73,10 @@ class Folder:
                 else:
                     system, root = self._remote()
                     system.pipe_file(f"{root}/{name}", content, mode="create")
-            except FileExistsError:
-                return False
+            except OSError as error:
+                if error.errno != errno.EBUSY and not isinstance(error, FileExistsError):
+                    raise
+                return False  # EBUSY: S3 answers so to who writes what is being written
             return True
 
     def replace(self, name: str, content: bytes) -> None:

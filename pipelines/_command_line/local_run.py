@@ -47,7 +47,7 @@ def run_package(package: Path, arguments: dict[str, Any], pipeline_root: Path) -
     """
     from kfp import components, local
 
-    text = _without_retries(_with_times(package.read_text(encoding="utf-8"), datetime.now(UTC)))
+    text = _without_retries(with_times(package.read_text(encoding="utf-8"), datetime.now(UTC)))
     component: Any = components.load_component_from_text(text)
     local.init(
         runner=local.SubprocessRunner(use_venv=False),
@@ -59,8 +59,13 @@ def run_package(package: Path, arguments: dict[str, Any], pipeline_root: Path) -
     component(**arguments)
 
 
-def _with_times(text: str, now: datetime) -> str:
-    """A scheduler gives each run its times; here both are the present, as kfp.local has no word for them."""
+def with_times(text: str, now: datetime) -> str:
+    """Fills in the times that a scheduler gives each run, for which kfp.local has no word: the present.
+
+    Args:
+        text: the compiled YAML.
+        now: the present.
+    """
     for placeholder in _TIMES:
         text = text.replace(placeholder, now.isoformat(timespec="seconds"))
     return text

@@ -23,14 +23,20 @@ from ..step_policy import (
     READ_TABLES,
     training_policy,
 )
+from ..task_settings import apply_storage
 
 
-def make_scheduled_retrain(*, retries: int = 1, timeout_s: int = 24 * HOUR_S) -> Any:
+def make_scheduled_retrain(
+    *, retries: int = 1, timeout_s: int = 24 * HOUR_S, volume: str = "", mount_path: str = "/data"
+) -> Any:
     """Returns the pipeline, with what KFP fixes when it compiles.
 
     Args:
         retries: how often KFP starts a failed training step again.
         timeout_s: seconds that the training step may take.
+        volume: name of a PersistentVolumeClaim for who keeps tables, champions or checkpoints on a volume;
+            empty mounts none.
+        mount_path: where steps see it, so that `champions` is a folder under it.
     """
 
     @dsl.pipeline(  # type: ignore[untyped-decorator]
@@ -207,7 +213,7 @@ def make_scheduled_retrain(*, retries: int = 1, timeout_s: int = 24 * HOUR_S) ->
                 ),
                 "Export model",
             )
-            PROMOTE.apply(
+            promote = PROMOTE.apply(
                 promote_model(
                     graph=ingest.outputs["graph"],
                     trained=train.outputs["model"],
@@ -220,6 +226,8 @@ def make_scheduled_retrain(*, retries: int = 1, timeout_s: int = 24 * HOUR_S) ->
                 ),
                 "Promote model",
             )
+        for task in (opened, ingest, train, evaluate, promote) if volume else ():
+            apply_storage(task, volume, mount_path)
 
     return scheduled_retrain
 

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -54,6 +55,31 @@ def test_the_scheduled_time_is_handed_over_as_kfp_knows_it() -> None:
     text = compiled_package("scheduled_retrain").read_text(encoding="utf-8")
     assert "constant: '{{$.pipeline_job_schedule_time_utc}}'" in text
     WindowConfig(champions="kept", scheduled_time="{{$.pipeline_job_schedule_time_utc}}")
+
+
+def test_on_this_machine_it_is_the_present() -> None:
+    from geokfp.pipelines._command_line.local_run import with_times
+
+    text = compiled_package("scheduled_retrain").read_text(encoding="utf-8")
+    filled = with_times(text, datetime(2026, 11, 30, 6, tzinfo=UTC))
+    assert "constant: '2026-11-30T06:00:00+00:00'" in filled
+    assert "time_utc" not in filled
+
+
+def test_a_volume_is_mounted_where_champions_are_read_and_written(tmp_path: Path) -> None:
+    import yaml
+    from geokfp.pipelines.scheduled_retrain.pipeline import make_scheduled_retrain
+    from kfp.compiler import Compiler
+
+    Compiler().compile(make_scheduled_retrain(volume="kept", mount_path="/kept"), str(tmp_path / "p.yaml"))
+    _, platform = yaml.safe_load_all((tmp_path / "p.yaml").read_text())
+    executors = platform["platforms"]["kubernetes"]["deploymentSpec"]["executors"]
+    mounted = {name for name, settings in executors.items() if "pvcMount" in settings}
+    steps = ("open-window", "ingest-graph", "train-gnn", "evaluate-challenger", "promote-model")
+    assert mounted == {f"exec-{step}" for step in steps}
+    for name in mounted:
+        (mount,) = executors[name]["pvcMount"]
+        assert (mount["mountPath"], mount["constant"]) == ("/kept", "kept")
 
 
 class Runs:

@@ -1,10 +1,12 @@
 """A folder on a volume and one in an object store behave alike, also where several write at once."""
 
+import errno
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 from geokfp.components._files import ArtifactError, Folder, InputError, read_manifest, write_manifest
 from support.challengers import object_store
 
@@ -91,6 +93,21 @@ def test_what_is_no_whole_artifact_is_refused(uri: str, tmp_path: Path) -> None:
         with pytest.raises(ArtifactError, match=r"er/manifest.json: (not JSON|lists no files)"):
             folder.fetch_artifact(tmp_path / "back")
     assert not (tmp_path / "back").exists()
+
+
+@pytest.mark.parametrize("number", [errno.EBUSY, errno.EACCES])
+def test_a_store_that_is_being_written_to_by_another_has_not_written(
+    monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(number, "refused")
+
+    monkeypatch.setattr(MemoryFileSystem, "pipe_file", refuse)
+    if number == errno.EBUSY:
+        assert not Folder("memory://kept").create("a", b"")
+    else:
+        with pytest.raises(InputError, match="memory://kept/a: permission denied"):
+            Folder("memory://kept").create("a", b"")
 
 
 def test_a_store_that_is_not_there_is_named(tmp_path: Path) -> None:
