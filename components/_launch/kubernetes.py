@@ -199,25 +199,6 @@ def unreachable(cluster: Cluster, namespace: str, timeout_s: float) -> str:
     return ""
 
 
-def service_address(cluster: Cluster, namespace: str, service: str, timeout_s: float) -> str | None:
-    """Returns the address that a load balancer has given a Service, or None when it has none yet.
-
-    Args:
-        cluster: which one.
-        namespace: of the Service.
-        service: its name.
-        timeout_s: seconds for the answer.
-
-    Raises:
-        ApiError: no answer, or none that is a success.
-        InputError: the file, the context or the service account is not there.
-    """
-    api = ApiServer(cluster, request_s=timeout_s)
-    found = api.request("GET", f"{kind_path('v1', 'Service', namespace)}/{service}")
-    ingress = ((found.get("status") or {}).get("loadBalancer") or {}).get("ingress") or [{}]
-    return ingress[0].get("ip") or ingress[0].get("hostname") or None
-
-
 def _connected(cluster: Cluster) -> tuple[Configuration, Any]:
     """Reads the credentials anew; returns the settings and their pool of connections."""
     settings = type.__call__(Configuration)

@@ -107,8 +107,10 @@ class LogFollower:
             whole = self._read()
             if last and whole:
                 return
-            if not self._ended.is_set() and self._stop.wait(AGAIN_S):
-                return
+            if last:
+                self._stop.wait(AGAIN_S)
+            else:
+                self._ended.wait(AGAIN_S)
 
     def _read(self) -> bool:
         """Reads until the stream ends; returns whether it ended by itself."""

@@ -146,7 +146,7 @@ class ClusterScript:
         if document["kind"] == "TrainJob":
             (patch,) = spec["runtimePatches"]
             (job,) = patch["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"]
-            container = {"name": job["name"], "env": spec["trainer"]["env"]}
+            container = {"name": job["name"], **{name: spec["trainer"][name] for name in ("image", "env")}}
             pod = {**job["template"]["spec"]["template"], "spec": {"containers": [container]}}
             name = f"{document['metadata']['name']}-{job['name']}-0"
             self._make_pods(document, name, pod, spec["trainer"]["numNodes"])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from geokfp.components._launch.errors import ClusterFailed, ProcessFailed
-from geokfp.components._launch.kubernetes import service_address, unreachable
+from geokfp.components._launch.kubernetes import unreachable
 from geokfp.components._launch.manifests import MANIFESTS, owned
 from geokfp.components._launch.object_paths import collection_path
 from geokfp.components._launch.pods import PodLaunch, StepPod
@@ -353,16 +353,3 @@ def test_whether_a_cluster_can_be_reached(server: ApiServerDouble, tmp_path: Pat
     assert unreachable(cluster, NAMESPACE, 10).startswith("cluster oslo: 403 Forbidden")
     server.fail("GET", "/pods$")
     assert unreachable(cluster, NAMESPACE, 10).startswith("cluster oslo: no answer")
-
-
-def test_the_address_of_a_load_balancer(
-    server: ApiServerDouble, script: ClusterScript, tmp_path: Path
-) -> None:
-    cluster = at(server, tmp_path)
-    script.add("v1", "Service", "services", "root", spec={"type": "LoadBalancer"})
-    assert service_address(cluster, NAMESPACE, "root", 10) is None
-    ingress = [{"hostname": "root.example.com"}]
-    server.store.change(
-        SERVICES, "root", lambda found: found.update(status={"loadBalancer": {"ingress": ingress}})
-    )
-    assert service_address(cluster, NAMESPACE, "root", 10) == "root.example.com"

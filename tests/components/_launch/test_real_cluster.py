@@ -1,5 +1,6 @@
 """The launcher at a real API server with exactly the rights shipped; tests play nodes and operators."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -14,9 +15,11 @@ from geokfp.components._launch.cluster_run import Placed
 from geokfp.components._launch.errors import ClusterFailed, ProcessFailed
 from geokfp.components._launch.kubernetes import ApiServer
 from geokfp.components._launch.manifests.access import rights
-from geokfp.components._launch.object_paths import kind_path
+from geokfp.components._launch.object_paths import collection_path, kind_path, object_path
 from geokfp.components._launch.pod_states import replica_name
 from geokfp.components._launch.pods import PodLaunch
+from support.api_server import ApiServerDouble
+from support.cluster_script import ClusterScript
 from support.launched import Launched, launch, quick
 from support.pod_launches import pod_group
 from support.real_cluster import RealCluster, real_cluster, wait_for
@@ -26,8 +29,14 @@ pytestmark = pytest.mark.long
 TESTS = Path(__file__).parents[2]
 ACCOUNT = "system:serviceaccount:geo:pipeline-runner"
 STRANGER = "system:serviceaccount:geo:default"
-KINDS = ("job", "dgljob")
-JOBS = {"job": ("batch/v1", "Job"), "dgljob": ("qihoo.net/v1alpha1", "DGLJob")}
+JOBS = {
+    "job": ("batch/v1", "Job"),
+    "jobset": ("jobset.x-k8s.io/v1alpha2", "JobSet"),
+    "trainjob": ("trainer.kubeflow.org/v1alpha1", "TrainJob"),
+    "dgljob": ("qihoo.net/v1alpha1", "DGLJob"),
+}
+KINDS = tuple(JOBS)
+CUSTOM_KINDS = KINDS[1:]
 OWNED = [("v1", "Service"), ("v1", "Pod"), *JOBS.values()]
 
 
@@ -40,12 +49,15 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCluster]:
             "/api/v1/namespaces",
             body={"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "geo"}},
         )
-        api.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", body=dgl_job_kind())
+        for kind in CUSTOM_KINDS:
+            path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+            api.request("POST", path, body=custom_kind(*JOBS[kind]))
         shipped = rights(KINDS, namespace="geo", account="pipeline-runner", account_namespace="geo")
         for document in shipped:
             plural = document["kind"].lower() + "s"
             api.request("POST", f"/apis/rbac.authorization.k8s.io/v1/namespaces/geo/{plural}", body=document)
-        wait_for(lambda: listed(api, *JOBS["dgljob"]) is not None, "the new kind")
+        for kind in CUSTOM_KINDS:
+            wait_for(lambda: listed(api, *JOBS[kind]) is not None, f"the kind {kind}")  # noqa: B023
         yield cluster
         api.close()
 
@@ -57,19 +69,28 @@ def api(real: RealCluster) -> Iterator[ApiServer]:
     one.close()
 
 
-def dgl_job_kind() -> dict[str, Any]:
-    """The operator's own kind by group, version and names; its fields are left open."""
+def custom_kind(api_version: str, kind: str) -> dict[str, Any]:
+    """An operator's own kind by group, version and names; its fields are left open."""
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    version = {"name": "v1alpha1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    group, _, version = api_version.partition("/")
+    served = {"name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": "dgljobs.qihoo.net"},
+        "metadata": {
+            "name": f"{kind.lower()}s.{group}",
+            "annotations": {"api-approved.kubernetes.io": "unapproved, a test"},
+        },
         "spec": {
-            "group": "qihoo.net",
+            "group": group,
             "scope": "Namespaced",
-            "names": {"kind": "DGLJob", "plural": "dgljobs", "singular": "dgljob", "listKind": "DGLJobList"},
-            "versions": [version],
+            "names": {
+                "kind": kind,
+                "plural": f"{kind.lower()}s",
+                "singular": kind.lower(),
+                "listKind": f"{kind}List",
+            },
+            "versions": [served],
         },
     }
 
@@ -90,26 +111,18 @@ def pods(api: ApiServer, count: int) -> list[dict[str, Any]]:
     )
 
 
-def play_operator(api: ApiServer) -> None:
-    """Makes the pods of DGLJobs, which the operator would."""
-    for job in wait_for(lambda: listed(api, *JOBS["dgljob"]), "a DGLJob"):
-        owner = {
-            "apiVersion": "qihoo.net/v1alpha1",
-            "kind": "DGLJob",
-            **{key: job["metadata"][key] for key in ("name", "uid")},
-        }
-        for role, replicas in job["spec"]["dglReplicaSpecs"].items():
-            template = replicas["template"]
-            for index in range(replicas["replicas"]):
-                end = "launcher" if role == "Launcher" else f"worker-{index}"
-                metadata = {
-                    **template["metadata"],
-                    "name": f"{job['metadata']['name']}-{end}",
-                    "namespace": "geo",
-                    "ownerReferences": [owner],
-                }
-                body = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
-                api.request("POST", kind_path("v1", "Pod", "geo"), body=body)
+def play_operator(api: ApiServer, kind: str) -> None:
+    """Makes the pods of custom jobs as their operators would, after the double's script."""
+    for job in listed(api, *JOBS[kind]) or []:
+        with ApiServerDouble() as double:
+            script = ClusterScript(double, "geo")
+            double.store.create(collection_path(job), job)
+            made = script.pods()
+        for pod in made:
+            for name in ("uid", "resourceVersion"):
+                del pod["metadata"][name]
+            pod["metadata"]["ownerReferences"][0]["uid"] = job["metadata"]["uid"]
+            api.request("POST", kind_path("v1", "Pod", "geo"), body=pod)
 
 
 def end_pods(api: ApiServer, found: list[dict[str, Any]], code: int = 0) -> None:
@@ -133,6 +146,14 @@ def end_pods(api: ApiServer, found: list[dict[str, Any]], code: int = 0) -> None
         api.request("PATCH", path, body={"status": status})
 
 
+def complete(api: ApiServer, kind: str) -> None:
+    """Has custom jobs say that they are complete; DGLJobs are judged by their pods."""
+    told = {"jobset": "Completed", "trainjob": "Complete"}.get(kind)
+    for job in (told and listed(api, *JOBS[kind])) or []:
+        status = {"conditions": [{"type": told, "status": "True", "reason": "Test"}]}
+        api.request("PATCH", object_path(job), body={"status": status})
+
+
 def nothing_left(api: ApiServer) -> None:
     wait_for(lambda: not any(listed(api, *kind) for kind in OWNED), "the collection of what the owner owned")
 
@@ -145,9 +166,11 @@ def start(
 
 
 def make_pods(api: ApiServer, kind: str) -> list[dict[str, Any]]:
-    if kind == "dgljob":
-        wait_for(lambda: len(listed(api, *JOBS[kind]) or []) == 2, "both DGLJobs")
-        play_operator(api)
+    """Waits for a launch's objects, and returns its pods."""
+    count = 1 if kind == "jobset" else 2
+    wait_for(lambda: len(listed(api, *JOBS[kind]) or []) == count, f"all objects of {kind}")
+    if kind in CUSTOM_KINDS:
+        play_operator(api, kind)
     return pods(api, 3)
 
 
@@ -155,6 +178,7 @@ def make_pods(api: ApiServer, kind: str) -> list[dict[str, Any]]:
 def test_it_runs_to_its_end_and_leaves_nothing(real: RealCluster, api: ApiServer, kind: str) -> None:
     run = start(real, kind, poll_s=600, max_poll_s=600)  # so that the watch has to tell
     end_pods(api, make_pods(api, kind))
+    complete(api, kind)
     run.result()
     nothing_left(api)
     (reference,) = run.references
@@ -174,15 +198,14 @@ def test_a_replica_that_fails_ends_it(real: RealCluster, api: ApiServer, kind: s
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_a_killed_launcher_leaves_is_adopted(real: RealCluster, api: ApiServer, kind: str) -> None:
-    killed = launcher(real, kind)
-    found = make_pods(api, kind)
-    killed.send_signal(signal.SIGKILL)
-    killed.wait()
+    with launcher(real, kind):
+        found = make_pods(api, kind)
     before = {one["metadata"]["uid"] for one in listed(api, *JOBS[kind]) or []}
     run = start(real, kind)
     wait_for(lambda: run.references, "the adoption")
     assert {one["metadata"]["uid"] for one in listed(api, *JOBS[kind]) or []} == before
     end_pods(api, found)
+    complete(api, kind)
     run.result()
     nothing_left(api)
 
@@ -194,24 +217,25 @@ def test_another_runs_objects_are_left_alone(real: RealCluster, api: ApiServer, 
     with pytest.raises(ClusterFailed, match="of run 'theirs'; this is run 'ours'"):
         start(real, kind, launch(run_id="ours")).result()
     end_pods(api, make_pods(api, kind))
+    complete(api, kind)
     theirs.result()
     nothing_left(api)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_sigterm_deletes_everything(real: RealCluster, api: ApiServer, kind: str) -> None:
-    ended = launcher(real, kind)
-    make_pods(api, kind)
-    ended.send_signal(signal.SIGTERM)
-    assert ended.wait(30) == 128 + signal.SIGTERM
+    with launcher(real, kind) as ended:
+        make_pods(api, kind)
+        ended.send_signal(signal.SIGTERM)
+        assert ended.wait(30) == 128 + signal.SIGTERM
     nothing_left(api)
 
 
 def test_what_is_half_collected_is_waited_for(real: RealCluster, api: ApiServer) -> None:
-    ended = launcher(real, "job")
-    pods(api, 3)
-    ended.send_signal(signal.SIGTERM)
-    ended.wait(30)
+    with launcher(real, "job") as ended:
+        pods(api, 3)
+        ended.send_signal(signal.SIGTERM)
+        ended.wait(30)
     run = start(real, "job", launch(pod_group("root", 1), pod_group("worker", 2)))
     wait_for(lambda: run.references, "the new objects")
     wait_for(lambda: len(listed(api, *JOBS["job"]) or []) == 2, "the new Jobs alone")
@@ -257,14 +281,15 @@ def test_the_role_allows_nothing_else(real: RealCluster, method: str, path: str)
     assert caught.value.status == 403
 
 
-def launcher(real: RealCluster, kind: str) -> "subprocess.Popen[bytes]":
-    """Starts a launcher as a process of its own."""
-    return subprocess.Popen(
-        [
-            sys.executable,
-            str(TESTS / "support" / "launch_on_clusters.py"),
-            kind,
-            real.cluster(ACCOUNT).kubeconfig,
-        ],
+@contextlib.contextmanager
+def launcher(real: RealCluster, kind: str) -> Iterator["subprocess.Popen[bytes]"]:
+    """Runs a launcher as a process of its own, until the block ends at the latest."""
+    program = str(TESTS / "support" / "launch_on_clusters.py")
+    with subprocess.Popen(
+        [sys.executable, program, kind, real.cluster(ACCOUNT).kubeconfig],
         env={**os.environ, "PYTHONPATH": str(TESTS)},
-    )
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
