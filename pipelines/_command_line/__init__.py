@@ -16,6 +16,7 @@ from .compile_command import compile_pipelines
 from .demo_command import demo
 from .errors import CommandError
 from .images_command import images
+from .launch_command import launch
 from .list_command import list_pipelines
 from .manifests_command import manifests
 from .run_command import run
@@ -36,6 +37,7 @@ app.command("submit")(submit)
 app.add_typer(schedule, name="schedule")
 app.command("demo")(demo)
 app.command("manifests")(manifests)
+app.command("launch")(launch)
 app.command("certificates")(certificates)
 app.command("images")(images)
 

@@ -124,9 +124,19 @@ def read_package(path: Path) -> Package:
         raise UsageError(f"{path}: {error.strerror}") from error
     if not isinstance(document, dict) or not {"pipelineInfo", "root", "deploymentSpec"} <= document.keys():
         raise UsageError(f"{path}: not a compiled pipeline (no pipelineInfo, root and deploymentSpec)")
-    info, root = document["pipelineInfo"], document["root"]
-    if "dag" not in root:
+    if "dag" not in document["root"]:
         raise UsageError(f"{path}: a single component; compile it inside a pipeline to run it")
+    return package_of(document, path)
+
+
+def package_of(document: Mapping[str, Any], path: Path) -> Package:
+    """Returns what a compiled pipeline says.
+
+    Args:
+        document: its pipeline spec, as it stands in the file.
+        path: the file, to name it in messages.
+    """
+    info, root = document["pipelineInfo"], document["root"]
     parameters = root.get("inputDefinitions", {}).get("parameters", {})
     return Package(
         path=path,

@@ -41,7 +41,7 @@ def collect(package: Package, assignments: Iterable[str], file: Path | None) -> 
     """
     values: dict[str, Any] = {}
     if file is not None:
-        for name, value in _read(file).items():
+        for name, value in read_mapping(file, "--params-file").items():
             parameter = _parameter(package, str(name), f"{file}: ")
             values[parameter.name] = _check(parameter, value, f"{file}: ")
     typed: dict[str, str] = {}
@@ -60,19 +60,28 @@ def collect(package: Package, assignments: Iterable[str], file: Path | None) -> 
     return values
 
 
-def _read(file: Path) -> Mapping[Any, Any]:
+def read_mapping(file: Path, option: str) -> Mapping[Any, Any]:
+    """Returns the mapping that a YAML file holds.
+
+    Args:
+        file: the file.
+        option: what named it, such as `--params-file`.
+
+    Raises:
+        UsageError: it cannot be read, or holds something else, or a key twice.
+    """
     try:
         document = load(file.read_text(encoding="utf-8"))
     except OSError as error:
-        raise UsageError(f"--params-file {file}: {error.strerror}") from error
+        raise UsageError(f"{option} {file}: {error.strerror}") from error
     except KeyTwice as error:
-        raise UsageError(f"--params-file {file}:{error.line}: {error}") from error
+        raise UsageError(f"{option} {file}:{error.line}: {error}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UsageError(f"--params-file {file}: not YAML: {' '.join(str(error).split())}") from error
+        raise UsageError(f"{option} {file}: not YAML: {' '.join(str(error).split())}") from error
     if document is None:
         return {}
     if not isinstance(document, dict):
-        raise UsageError(f"--params-file {file}: holds a {type(document).__name__}, a mapping is needed")
+        raise UsageError(f"{option} {file}: holds a {type(document).__name__}, a mapping is needed")
     return document
 
 

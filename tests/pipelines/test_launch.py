@@ -1,0 +1,171 @@
+"""`geokfp launch`: prints the objects that a step would send, and refuses what no step would take."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from geokfp import components
+from geokfp.components._launch.pods import KINDS
+from geokfp.pipelines._command_line.component_plan import LAUNCHED
+from support.kubernetes_schemas import check_object
+from support.real_graphs import communities, partitioned
+from support.site_shards import sharded
+from support.typed_commands import Typed, typed_command
+
+# DGL leaves /proc/self/status open when it partitions.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*unclosed file:ResourceWarning",
+    "ignore:.*proc.self.status:pytest.PytestUnraisableExceptionWarning",
+)
+
+SETTINGS = {
+    "resources": {"limits": {"memory": "8Gi"}},
+    "env": [{"name": "AWS_REGION", "value": "eu-north-1"}],
+    "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "geokfp-data"}}],
+    "volume_mounts": [{"name": "data", "mountPath": "/data"}],
+    "node_selector": {"pool": "gpu"},
+}
+
+
+@pytest.fixture
+def geokfp(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Typed:
+    return typed_command(monkeypatch, capsys)
+
+
+@pytest.fixture(scope="module")
+def given(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The least that a launch of train_gnn is told."""
+    partitions = partitioned(communities(), tmp_path_factory.mktemp("two"), num_parts=2)
+    told = {"partitions": partitions, "hand_over": "/data", "namespace": "team", "epochs": 3}
+    return [word for name, value in told.items() for word in ("-p", f"{name}={value}")]
+
+
+def test_the_components_that_start_pods_are_those_that_hand_files_over() -> None:
+    launched = {
+        name for name in components.__all__ if "hand_over" in getattr(components, name).component_spec.inputs
+    }
+    assert set(LAUNCHED) == launched
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_objects_of_a_launch_are_printed(
+    geokfp: Typed, given: list[str], tmp_path: Path, kind: str
+) -> None:
+    settings = tmp_path / "settings.yaml"
+    settings.write_text(json.dumps(SETTINGS))
+    options = ("--launcher", kind, "--dry-run", "--pod-settings", settings)
+    done = geokfp("launch", "train_gnn", *options, *given)
+    assert done.status == 0, done.err
+    objects = list(yaml.safe_load_all(done.out))
+    for obj in objects:
+        check_object(obj)
+    assert objects[0]["kind"] == "Service"
+    text = json.dumps(objects)
+    for told in ("geokfp-data", "eu-north-1", '"pool": "gpu"', "geokfp-training:", '"memory": "8Gi"'):
+        assert told in text
+    assert geokfp("launch", "train_gnn", *options, *given).out == done.out
+
+
+def test_the_command_prints_nothing_but_the_objects(given: list[str], tmp_path: Path) -> None:
+    words = ["launch", "train_gnn", "--launcher", "job", "--dry-run", *given, "-p", "service_account=trainer"]
+    command = [sys.executable, "-m", "geokfp.pipelines._command_line", *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    service, job = yaml.safe_load_all(done.stdout)
+    assert job["spec"]["template"]["spec"]["serviceAccountName"] == "trainer"
+    assert job["metadata"]["namespace"] == service["metadata"]["namespace"] == "team"
+    assert service["metadata"]["labels"]["geokfp/run-id"] == "by-hand"
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return sharded(tmp_path_factory.mktemp("rows"), num_sites=2)
+
+
+def test_a_training_over_sites_is_printed_too(geokfp: Typed, shards: Path) -> None:
+    told = {
+        "shards": shards,
+        "hand_over": "/data",
+        "namespace": "team",
+        "algorithm": "mlp",
+        "plain_text": "true",
+    }
+    words = [word for name, value in told.items() for word in ("-p", f"{name}={value}")]
+    done = geokfp("launch", "geo_train", "--launcher", "job", "--dry-run", *words)
+    assert done.status == 0, done.err
+    objects = list(yaml.safe_load_all(done.out))
+    for obj in objects:
+        check_object(obj)
+    assert [obj["kind"] for obj in objects] == ["Service", "Job", "Job", "Job"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["train_gmm", "--launcher", "job"], "no component 'train_gmm' that starts pods: did you mean"),
+        (["train_gnn", "--launcher", "local"], "--launcher local: must be one of job, jobset, trainjob"),
+        (["train_gnn", "--launcher", "job"], "no value for partitions"),
+        (["train_gnn", "--launcher", "job", "-p", "epoch=3"], "epoch: train-gnn has no such parameter"),
+        (["train_gnn", "--launcher", "job", "-p", "epochs=x"], "epochs=x: a whole number"),
+        (["train_gnn", "--launcher", "job", "-p", "task_config=x"], "has no such parameter"),
+    ],
+)
+def test_wrong_words_are_refused(geokfp: Typed, words: list[str], message: str) -> None:
+    done = geokfp("launch", *words, "--dry-run")
+    assert (done.status, done.out) == (2, "")
+    assert message in done.err
+    assert done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("epochs=0", "epochs 0: must be at least 1"),
+        ("hand_over=", "hand_over '': must be given"),
+        ("hand_over=here", "hand_over 'here': must be an absolute path"),
+        ("namespace=", "namespace '': must be given"),
+        ("site=oslo", "site 'oslo': must be one of"),
+        ("partitions=nowhere", "nowhere"),
+    ],
+)
+def test_options_that_no_step_would_take_are_refused(
+    geokfp: Typed, given: list[str], option: str, message: str
+) -> None:
+    name = option.partition("=")[0]
+    others = [word for word in given if word != "-p" and not word.startswith(f"{name}=")]
+    words = [word for each in (*others, option) for word in ("-p", each)]
+    done = geokfp("launch", "train_gnn", "--launcher", "job", "--dry-run", *words)
+    assert done.status == 2
+    assert message in done.err
+    assert done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"image": 3}, "image is 3, allowed: text"),
+        ({"env": {"A": "1"}}, "env is {'A': '1'}, allowed: a list"),
+        ({"resource": {}}, "resource is unknown, allowed: "),
+        ({"service_account": "a"}, "service_account is unknown, allowed: "),
+        ({"env": [{"name": "GEOKFP_GROUP", "value": "x"}]}, "env sets GEOKFP_GROUP"),
+        ([], "a mapping is needed"),
+    ],
+)
+def test_settings_that_no_pod_takes_are_refused(
+    geokfp: Typed, given: list[str], tmp_path: Path, settings: Any, message: str
+) -> None:
+    file = tmp_path / "settings.yaml"
+    file.write_text(json.dumps(settings))
+    words = ("--launcher", "job", "--dry-run", "--pod-settings", file)
+    done = geokfp("launch", "train_gnn", *words, *given)
+    assert done.status == 2
+    assert message in done.err
+
+
+def test_without_something_to_do_nothing_is_done(geokfp: Typed, given: list[str]) -> None:
+    done = geokfp("launch", "train_gnn", "--launcher", "job", *given)
+    assert (done.status, done.out) == (2, "")
+    assert "give --dry-run" in done.err
