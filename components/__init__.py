@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .export.component import export_model
-    from .geo_training.component import geo_train_gnn
+    from .geo_training.component import geo_train_gnn, partition_at_sites
     from .ingest.component import ingest_graph
     from .partition.component import partition_graph
     from .promotion.component import evaluate_challenger, open_window, promote_model
@@ -23,6 +23,7 @@ _STAGE_OF = {
     "partition_graph": "partition",
     "train_gnn": "training",
     "geo_train_gnn": "geo_training",
+    "partition_at_sites": "geo_training",
     "geo_train": "table_training",
     "export_model": "export",
     "open_window": "promotion",
@@ -37,6 +38,7 @@ __all__ = [
     "geo_train_gnn",
     "ingest_graph",
     "open_window",
+    "partition_at_sites",
     "partition_graph",
     "promote_model",
     "shard_table",

@@ -185,3 +185,89 @@ def geo_train_gnn(
         if result.roc is not None:
             curve = result.roc
             classification.log_roc_curve(curve.false_positive_rate, curve.true_positive_rate, curve.threshold)
+
+
+@dsl.component(
+    base_image=image("training"), install_kfp_package=False, task_config_passthroughs=TASK_SETTINGS
+)
+def partition_at_sites(
+    partitions: dsl.Output[dsl.Dataset],
+    metrics: dsl.Output[dsl.Metrics],
+    report: dsl.Output[dsl.HTML],
+    job_resource: dsl.OutputPath(str),  # type: ignore[valid-type]
+    tables: dict[str, Any] = {},
+    ingest: dict[str, Any] = {},
+    topology: dict[str, Any] = {},
+    num_parts: int = 2,
+    partition_method: str = "metis",
+    halo_hops: int = 1,
+    seed: int = 0,
+    timeout_s: int = 7200,
+    launcher: str = "local",
+    hand_over: str = "",
+    run_id: str = "",
+    namespace: str = "",
+    service_account: str = "",
+    start_timeout_s: int = 600,
+    orphan_timeout_s: int = 300,
+    task_config: dsl.TaskConfig = None,
+) -> None:
+    """Reads and partitions each site's graph at the site, so that its rows and features never leave it.
+
+    A pod at each site reads the site's tables and keeps the parts in the site's own store. What comes back
+    and travels on to geo_train_gnn are URIs, counts, names of features and labels.
+
+    Args:
+        partitions: Manifest of the partitions, for geo_train_gnn with a launcher.
+        metrics: Counts over all sites.
+        report: Page with a table of the sites.
+        tables: Tables of each site, as {name - {"nodes" - URI, "edges" - URI, "features" - URI}}, as the
+            site's pod reads them.
+        ingest: Further options of ingest_graph, the same at all sites.
+        topology: Where each site's pod goes, and its storage, the URI of the site's own store.
+        num_parts: Number of parts (workers) of each site.
+        partition_method: How each site is divided into parts - "metis" or "random".
+        halo_hops: Hops of in-neighbours that a part knows beyond its own nodes.
+        seed: Seed of the division; the same seed gives the same parts.
+        timeout_s: Seconds after which the whole is ended as failed.
+        launcher: One pod a site, by "job", "jobset", "trainjob" or "dgljob".
+        hand_over: Folder that step and pods share - a path on a volume that all mount, or an s3://, gs:// or
+            minio:// URI. Empty is beside the partitions in their object store.
+        run_id: The pipeline run, dsl.PIPELINE_JOB_ID_PLACEHOLDER; needed with pods.
+        namespace: Namespace of the pods; empty is the step's own.
+        service_account: Account that the pods run under; empty is the namespace's default.
+        start_timeout_s: Seconds in which all pods must have started.
+        orphan_timeout_s: Seconds without a sign of life of the step after which its pods end themselves.
+        task_config: What KFP sets on the task, for the pods.
+        job_resource: Reference of what was started in JSON; {} before that.
+    """
+    from pathlib import Path
+
+    from geokfp.components._launch import failure_recorded
+
+    with failure_recorded("partition_at_sites", beside=Path(partitions.path)):
+        from geokfp.components._launch.launch_step import surroundings_of
+        from geokfp.components.geo_training.at_sites.run import run
+        from geokfp.components.geo_training.config import SitePartitionConfig
+
+        config = SitePartitionConfig(
+            tables=tables,
+            ingest=ingest,
+            topology=topology,
+            num_parts=num_parts,
+            partition_method=partition_method,
+            halo_hops=halo_hops,
+            seed=seed,
+            timeout_s=timeout_s,
+            launcher=launcher,
+            hand_over=hand_over,
+            run_id=run_id,
+            namespace=namespace,
+            service_account=service_account,
+            start_timeout_s=start_timeout_s,
+            orphan_timeout_s=orphan_timeout_s,
+        )
+        where = surroundings_of(config, task_config, {"partitions": partitions.uri}, Path(job_resource))
+        found = run(config, partitions=Path(partitions.path), report=Path(report.path), surroundings=where)
+        for name, value in found.items():
+            metrics.log_metric(name, value)

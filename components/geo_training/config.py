@@ -7,6 +7,7 @@ from typing import Any
 from .._files import InputError
 from .._launch.launch_options import LaunchOptions
 from ..training.config import LearningConfig, TrainingConfig
+from .at_sites.config import SitePartitionConfig
 from .choices import check_choices
 from .clusters.options import check_links
 from .compression import compression
@@ -14,6 +15,8 @@ from .metrics.ports import check_pages
 from .scheduling import transmission
 from .synchronization import synchronization
 from .topology import MANY, num_accepting, written_out
+
+__all__ = ["GeoTrainingConfig", "SitePartitionConfig"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

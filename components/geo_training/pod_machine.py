@@ -21,11 +21,14 @@ from pathlib import Path
 from .._launch.hand_over import HandOver
 from .._launch.pod import PodPlace, PodWork, orders_of
 from ..partition.own_part import open_part
+from .at_sites.judged import StayingPart
 from .clusters.pod_tree import Groups, in_pods, members_in
 from .clusters.results import give_back
 from .job import JOB, METRICS, GeoJob
 from .processes import pod_processes
 
+OWN_FOLDER = "site-0"
+"""Folder of the one site in the artifact that lies in a site's own store."""
 TARGET = "geokfp.components.geo_training.pod_machine:machine"
 PARTITIONS, START, USER_CODE = "partitions", "start.safetensors", "user_code"
 """Names in what the step gives: the partitions, the weights to start from, the user's code."""
@@ -43,16 +46,24 @@ def machine(place: PodPlace, document: str) -> PodWork:
         given.get_folder(USER_CODE, job.source.user_code)
     if job.start is not None:
         given.get_file(START, job.start)
-    site = None
-    if groups.site(place.group):
-        site = open_part(body["partitions"], place.group, place.index, folder / PARTITIONS)
+    site, finish = None, partial(give_back, attempt, job.work, place.name)
+    if name := groups.site(place.group):
+        uri = body["own"].get(place.group, "")
+        # A site's own artifact knows of no other: it is the first one there.
+        parts, at = (uri, OWN_FOLDER) if uri else (body["partitions"], place.group)
+        site = replace(open_part(parts, at, place.index, folder / PARTITIONS), name=name)
+        if uri:
+            staying = StayingPart(site, uri, place.index, tuple(body["label_names"]))
+            finish = partial(
+                staying.hand_back, attempt, job.work, job.folder(name), place.name, body["training"]
+            )
     for name in job.folders:
         job.folder(name).mkdir(parents=True)
     members = members_in(job.tree, groups, place.group, place.index)
     return PodWork(
         job=pod_processes(job, place, members, site),
         log_folder=folder / "logs",
-        finish=partial(give_back, attempt, job.work, place.name),
+        finish=finish,
     )
 
 

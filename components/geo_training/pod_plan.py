@@ -10,8 +10,8 @@ from .._launch.launch_step import Surroundings
 from .._launch.manifests import launch_name
 from .._launch.pods import PodLaunch, PodSettings
 from ..partition.own_part import partitions_at
-from ..partition.partitions import Partitions
-from ..training.shared_memory import part_bytes
+from ..partition.partitions import Partitions, SitePartitions
+from ..training.shared_memory import SAMPLER_BYTES, part_bytes
 from .clusters.launching import TreeLaunch, placed_launches
 from .clusters.pod_tree import Groups
 from .clusters.reach import sites_within_reach
@@ -89,10 +89,21 @@ def planned_launch(
         hand_over=hand_over,
         image="training",
         target=TARGET,
-        body={"partitions": uri if is_object_store(uri) else f"{hand_over}/given/{PARTITIONS}"},
+        body={
+            "partitions": uri if is_object_store(uri) else f"{hand_over}/given/{PARTITIONS}",
+            "own": {site.directory.name: site.uri for site in parts.sites if site.uri},
+            "label_names": list(parts.label_names),
+            "training": name,
+        },
         shared_memory_bytes={
-            site.directory.name: part_bytes(site, config.num_samplers)
+            site.directory.name: _part_bytes(site, config.num_samplers)
             for site in parts.sites
-            if site.config_path.is_file()
+            if site.part_bytes or site.config_path.is_file()
         },
     )
+
+
+def _part_bytes(site: SitePartitions, num_samplers: int) -> int:
+    if site.uri:
+        return site.part_bytes + num_samplers * SAMPLER_BYTES
+    return part_bytes(site, num_samplers)

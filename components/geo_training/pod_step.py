@@ -30,7 +30,7 @@ def train_in_pods(
         ProcessFailed: a pod failed, and it was not the root that was killed, or that too often.
     """
     given = launch.given
-    if not is_object_store(launch.body["partitions"]):
+    if not is_object_store(launch.body["partitions"]) and not launch.body["own"]:
         given.put_folder(partitions, PARTITIONS)
     if job.source.user_code is not None:
         given.put_folder(job.source.user_code, USER_CODE)

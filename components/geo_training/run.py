@@ -33,6 +33,7 @@ from ..training.trained_gnn import ModelSource, TrainedGnn, read_trained_gnn, wr
 from ..training.warm_start import check_start
 from ..training.work_folder import work_folder
 from ..training.worker import BEST, HISTORY
+from .at_sites.judged import read_judged, write_where
 from .attempts import Kept, run_attempts
 from .config import GeoTrainingConfig
 from .job import GeoJob
@@ -81,7 +82,9 @@ def run(
     """
     surroundings = surroundings or Surroundings()
     with work_folder(outputs.model) as work:
-        parts = within_reach(config, read_partitions(partitions), surroundings)
+        parts = within_reach(
+            config, read_partitions(partitions, elsewhere=config.launches_pods), surroundings
+        )
         if all(site.num_train == 0 for site in parts.sites):
             raise InputError("partitions: no site has a training node")
         tree = planned_tree(config, parts, work, surroundings.settings)
@@ -89,8 +92,10 @@ def run(
         kept = _kept(job, partitions, outputs.model)
         job = job if kept is None else job.keeping_in(kept.folder)
         _say(job)
+        training = ""
         if config.launches_pods:
             launch = planned_launch(config, parts, tree, surroundings.uris)
+            training = launch.name
             train_in_pods(job, partitions, tree, launch, surroundings)
         else:
             check_shared_memory(parts.sites, config.num_samplers)
@@ -98,7 +103,7 @@ def run(
                 job.tree, lambda tree: processes(replace(job, tree=tree), parts.sites), work / "logs"
             )
             surroundings.tell_created([])
-        result = _write(job, parts, outputs)
+        result = _write(job, parts, outputs, training)
     if kept is not None:
         kept.forget()
     return result
@@ -156,19 +161,34 @@ def _say(job: GeoJob) -> None:
     )
 
 
-def _write(job: GeoJob, parts: Partitions, outputs: Outputs) -> Result:
+def _judged(
+    job: GeoJob, parts: Partitions, predictions: Path, training: str
+) -> tuple[dict[str, float], Classes]:
+    """Writes the predictions, and returns accuracies and how the nodes were classified."""
+    if parts.stay_at_sites:
+        found = read_judged({site.name: job.folder(site.name) for site in parts.sites}, parts)
+        write_where(predictions, parts, training)
+        return found.accuracies, Classes(found.matrix, parts.label_names, found.split, None)
     outcomes = [
         read_outcome(
             job.folder(site.name), site=site.name, num_parts=site.num_parts, node_ids=site.node_ids()
         )
         for site in parts.sites
     ]
+    write_predictions(predictions, outcomes, parts.label_names)
+    split = judged_split(outcomes)
+    matrix, curve = confusion(outcomes, parts.num_classes, split), roc(outcomes, parts.num_classes, split)
+    return accuracies(outcomes), Classes(matrix, parts.label_names, split, curve)
+
+
+def _write(job: GeoJob, parts: Partitions, outputs: Outputs, training: str) -> Result:
+    accurate, classes = _judged(job, parts, outputs.predictions, training)
     history: dict[str, Any] = json.loads((job.work / HISTORY).read_text(encoding="utf-8"))
     rows = history["rows"]
     links = _links(job)
     alone = _alone(job)
     metrics = {
-        **accuracies(outcomes),
+        **accurate,
         "epochs_run": float(len(rows)),
         "best_epoch": float(history["best_epoch"]),
         "seconds_per_epoch": float(np.mean([row["seconds"] for row in rows])),
@@ -189,17 +209,14 @@ def _write(job: GeoJob, parts: Partitions, outputs: Outputs) -> Result:
         metrics=metrics,
         history=rows,
     )
-    write_predictions(outputs.predictions, outcomes, parts.label_names)
-    split = judged_split(outcomes)
-    matrix = confusion(outcomes, parts.num_classes, split)
-    curve = roc(outcomes, parts.num_classes, split)
     facts = {"model": job.source.entry_point or job.source.architecture, "seed": job.config.seed, **metrics}
-    classes = Classes(matrix, parts.label_names, split, curve)
     measured = measured_of(job.tree, {name: link.both_ways for name, link in links.items()})
     write_report(outputs.report, facts, history=rows, alone=alone, classes=classes, measured=measured)
     shown = "  ".join(f"{name} {value:.4f}" for name, value in metrics.items() if "accuracy" in name)
     progress(f"trained over {len(parts.sites)} sites: {shown}")
-    return Result(metrics=metrics, label_names=tuple(parts.label_names), confusion=matrix, roc=curve)
+    return Result(
+        metrics=metrics, label_names=tuple(parts.label_names), confusion=classes.matrix, roc=classes.roc
+    )
 
 
 def _links(job: GeoJob) -> dict[str, Links]:

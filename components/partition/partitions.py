@@ -62,6 +62,10 @@ class SitePartitions:
     """Validation nodes."""
     num_test: int
     """Test nodes."""
+    uri: str = ""
+    """Of an artifact of the site alone in its own store, where its rows stay; empty when they lie here."""
+    part_bytes: int = 0
+    """Shared memory that the largest part of such a site takes."""
 
     @property
     def graph_name(self) -> str:
@@ -124,18 +128,31 @@ class Partitions:
         """Number of classes."""
         return len(self.label_names)
 
+    @property
+    def stay_at_sites(self) -> bool:
+        """Whether this is a manifest alone, and all rows and features lie in the sites' own stores."""
+        return any(site.uri for site in self.sites)
 
-def read_partitions(path: Path, *, verify: bool = True) -> Partitions:
+
+def read_partitions(path: Path, *, verify: bool = True, elsewhere: bool = False) -> Partitions:
     """Reads what the manifest says; the parts themselves are read by whoever holds them.
 
     Args:
         path: the artifact's folder.
         verify: compare every file with its checksum.
+        elsewhere: whether the sites' rows may lie in their own stores.
 
     Raises:
-        ArtifactError: not a partitions artifact of this version, a file missing or altered.
+        ArtifactError: not a partitions artifact of this version, a file missing or altered, or one whose rows
+            lie elsewhere.
     """
-    return partitions_of(read_manifest(path, kind=KIND, version=VERSION, verify=verify), path)
+    found = partitions_of(read_manifest(path, kind=KIND, version=VERSION, verify=verify), path)
+    if found.stay_at_sites and not elsewhere:
+        raise ArtifactError(
+            f"{path}: its rows stay at its sites ({found.sites[0].uri}); only geo_train_gnn with a launcher "
+            "other than local, whose pods are there, can work on them"
+        )
+    return found
 
 
 def partitions_of(document: Mapping[str, Any], path: Path) -> Partitions:
@@ -159,7 +176,11 @@ def partitions_of(document: Mapping[str, Any], path: Path) -> Partitions:
 def _site(path: Path, entry: dict[str, Any]) -> SitePartitions:
     counts = ("num_parts", "num_nodes", "num_edges", "num_train", "num_validation", "num_test")
     return SitePartitions(
-        name=entry["name"], directory=Path(path) / entry["folder"], **{name: entry[name] for name in counts}
+        name=entry["name"],
+        directory=Path(path) / entry["folder"],
+        uri=entry.get("uri", ""),
+        part_bytes=entry.get("part_bytes", 0),
+        **{name: entry[name] for name in counts},
     )
 
 

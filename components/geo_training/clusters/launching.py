@@ -13,7 +13,7 @@ Knows nothing of what the pods do.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..._files import InputError
 from ..._files.uri import is_object_store
@@ -30,6 +30,7 @@ from .pod_tree import members_in, ports_of
 from .results import gather
 from .site_pods import GroupPlace
 
+NO_PORTS: Mapping[str, Mapping[str, int]] = {}
 MARGIN_S = 120
 """Seconds that a cluster leaves pods beyond the deadline that they keep themselves."""
 
@@ -71,6 +72,10 @@ class TreeLaunch:
         HandOver(self.hand_over).remove()
 
 
+Held: TypeAlias = tuple[GroupPlace, str, int]
+"""Where a group of pods goes, its name, and how many pods it has."""
+
+
 def placed_launches(of: TreeLaunch, tree: PlannedTree, number: int = 0) -> list[Placed]:
     """Returns one launch a cluster and namespace, the root's first.
 
@@ -82,11 +87,52 @@ def placed_launches(of: TreeLaunch, tree: PlannedTree, number: int = 0) -> list[
     Raises:
         InputError: the hand-over is a path, which pods of another cluster do not see.
     """
-    _check_hand_over(of.hand_over, tree)
+    places, sites = tree.pod_places, tree.groups.of_sites.items()
+    held = [
+        (places.root, ROOT, 1),
+        *((places.sites[site], name, tree.job.workers[site]) for site, name in sites),
+    ]
+    ports = {name: ports_of(tree.job, members_in(tree.job, tree.groups, name, 0)) for _, name, _ in held}
+    return at_places(of, held, number, ports)
+
+
+def at_places(
+    of: TreeLaunch, held: Sequence[Held], number: int = 0, ports: Mapping[str, Mapping[str, int]] = NO_PORTS
+) -> list[Placed]:
+    """Returns one launch a cluster and namespace, in the order of their first groups.
+
+    Args:
+        of: what the pods are.
+        held: the groups.
+        number: of the attempt.
+        ports: that pods of a group listen at, by name.
+
+    Raises:
+        InputError: see `placed_launches`.
+    """
+    _check_hand_over(of.hand_over, held)
+    orders = PodOrders(
+        step=of.step,
+        hand_over=of.attempt(number).uri,
+        start_timeout_s=of.options.start_timeout_s,
+        orphan_timeout_s=of.options.orphan_timeout_s,
+    )
+    document = orders.document({**of.body, "given": of.given.uri})
     at: dict[tuple[Cluster, str], list[PodGroup]] = {}
     own = of.options.pod_namespace()
-    for place, group in _groups(of, tree, of.attempt(number).uri):
-        at.setdefault((place.cluster, place.namespace or own), []).append(group)
+    for place, group, num_pods in held:
+        made = PodGroup(
+            name=group,
+            num_pods=num_pods,
+            image=place.settings.image or image(of.image),
+            target=of.target,
+            document=document,
+            settings=place.settings,
+            shared_memory_bytes=of.shared_memory_bytes.get(group, 0),
+            ports=ports.get(group, {}),
+            service=place.service,
+        )
+        at.setdefault((place.cluster, place.namespace or own), []).append(made)
     name = f"{of.name}-{number}" if number else of.name
     return [
         Placed(
@@ -106,44 +152,24 @@ def placed_launches(of: TreeLaunch, tree: PlannedTree, number: int = 0) -> list[
     ]
 
 
-def _check_hand_over(uri: str, tree: PlannedTree) -> None:
-    far = [site for site, place in tree.pod_places.sites.items() if not place.cluster.in_cluster]
+def _check_hand_over(uri: str, held: Sequence[Held]) -> None:
+    far = [group for place, group, _ in held if not place.cluster.in_cluster]
     if far and not is_object_store(uri):
         raise InputError(
-            f"hand_over {uri!r}: must be an s3://, gs:// or minio:// URI with sites in other clusters, as "
-            f"{far[0]!r} is, whose pods see no path"
+            f"hand_over {uri!r}: must be an s3://, gs:// or minio:// URI with pods in other clusters, as "
+            f"{far[0]!r} is, which see no path"
         )
 
 
-def _groups(of: TreeLaunch, tree: PlannedTree, hand_over: str) -> list[tuple[GroupPlace, PodGroup]]:
-    orders = PodOrders(
-        step=of.step,
-        hand_over=hand_over,
-        start_timeout_s=of.options.start_timeout_s,
-        orphan_timeout_s=of.options.orphan_timeout_s,
-    )
-    document = orders.document({**of.body, "given": of.given.uri})
+def run_placed(
+    of: TreeLaunch, placed: Sequence[Placed], hand_over: HandOver, surroundings: Surroundings
+) -> None:
+    """Runs launches to their end, all with one hand-over.
 
-    def group(name: str, place: GroupPlace, num_pods: int) -> tuple[GroupPlace, PodGroup]:
-        made = PodGroup(
-            name=name,
-            num_pods=num_pods,
-            image=place.settings.image or image(of.image),
-            target=of.target,
-            document=document,
-            settings=place.settings,
-            shared_memory_bytes=of.shared_memory_bytes.get(name, 0),
-            ports=ports_of(tree.job, members_in(tree.job, tree.groups, name, 0)),
-            service=place.service,
-        )
-        return place, made
-
-    places = tree.pod_places
-    sites = tree.groups.of_sites.items()
-    return [
-        group(ROOT, places.root, 1),
-        *(group(name, places.sites[site], tree.job.workers[site]) for site, name in sites),
-    ]
+    Raises:
+        ProcessFailed: a pod failed.
+    """
+    run_launches([(one, hand_over) for one in placed], of.options, surroundings)
 
 
 def run_attempt(
@@ -162,7 +188,7 @@ def run_attempt(
         ProcessFailed: a pod failed.
     """
     hand_over, placed = of.attempt(number), placed_launches(of, tree, number)
-    run_launches([(one, hand_over) for one in placed], of.options, surroundings)
+    run_placed(of, placed, hand_over, surroundings)
     groups = [group for one in placed for group in one.launch.groups]
     pods = [f"{group.name}-{index}" for group in groups for index in range(group.num_pods)]
     gather(hand_over, pods, result.work, only=result.names)

@@ -115,7 +115,12 @@ def addresses(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def places(
-    options: Mapping[str, Any], sites: Sequence[str], common: PodSettings, certificates: str
+    options: Mapping[str, Any],
+    sites: Sequence[str],
+    common: PodSettings,
+    certificates: str,
+    *,
+    root_needed: bool = True,
 ) -> TreePlaces:
     """Returns where a tree's pods go.
 
@@ -124,6 +129,7 @@ def places(
         sites: the tree's sites.
         common: settings of all pods where `options` says nothing.
         certificates: folder of certificates in each pod that volumes of the settings bring; empty for none.
+        root_needed: whether sites must reach the root.
 
     Raises:
         InputError: a site does not exist, the root cannot be reached from one, or some have a secret with
@@ -142,7 +148,7 @@ def places(
         certificates=_certificates(options, sites, certificates),
     )
     apart = [site for site in sites if not found.together(site)]
-    if apart and "root" not in options:
+    if root_needed and apart and "root" not in options:
         raise InputError(
             f"topology['root'] is missing; site {apart[0]!r} is in another cluster or namespace than the "
             "root, allowed then: host:port at which the root is reached from there"

@@ -107,7 +107,7 @@ def test_other_rows_or_another_run_make_other_objects(shards):
         ({"hand_over": ""}, "hand_over '': must be given, as pods do not see"),
         (
             {"hand_over": "/mnt/shared", "topology": TWO_CLUSTERS, "plain_text": False},
-            "must be an s3://, .* with sites in other clusters, as .oslo. is",
+            "must be an s3://, .* with pods in other clusters, as 'site-0' is",
         ),
         (
             {"topology": {"sites": {"rome": {}}}},

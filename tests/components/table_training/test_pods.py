@@ -15,6 +15,7 @@ def digits(tmp_path_factory):
     return sharded(tmp_path_factory.mktemp("digits"), num_sites=2, seed=3)
 
 
+@pytest.mark.long
 def test_pods_train_the_very_model_of_one_machine(digits, tmp_path):
     here = run(GeoTableConfig(**OPTIONS), digits, outputs_in(tmp_path / "here"))
     config = GeoTableConfig(

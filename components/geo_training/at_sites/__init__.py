@@ -1,0 +1,1 @@
+"""Ingest and partitioning at each site, in its own store, so that rows and features stay there."""

@@ -1,0 +1,67 @@
+"""What sites tell each other before they partition, and what they agree on."""
+
+import numpy as np
+import pytest
+from geokfp.components._files import InputError
+from geokfp.components.geo_training.at_sites.schema import SiteSchema, joined, with_labels
+from geokfp.components.geo_training.config import SitePartitionConfig
+from support.real_graphs import communities
+
+
+def schema(*labels: str, width: int = 4, names: tuple[str, ...] = ()) -> SiteSchema:
+    return SiteSchema(num_features=width, feature_names=names, label_names=labels)
+
+
+def test_labels_are_those_of_all_sites_in_one_order():
+    assert joined({"oslo": schema("b", "c"), "paris": schema("a", "b")}).label_names == ("a", "b", "c")
+    assert joined({"oslo": schema("10", "9"), "paris": schema("x", "2")}).label_names == ("2", "9", "10", "x")
+
+
+@pytest.mark.parametrize(
+    ("other", "reason"),
+    [
+        ({"width": 5}, "site 'paris': num_features is 5, allowed: 4 as at 'oslo'"),
+        ({"names": ("a",)}, r"site 'paris': feature_names is \['a'\] ..., allowed: \[\] ... as at 'oslo'"),
+    ],
+)
+def test_sites_of_unlike_features_are_refused_by_name(other, reason):
+    with pytest.raises(InputError, match=reason):
+        joined({"oslo": schema("a"), "paris": schema("a", **other)})
+
+
+def test_a_graph_is_counted_as_all_sites_count():
+    graph = communities(24, num_train=8)
+    names = ("another", *reversed(graph.label_names))
+    moved = with_labels(graph, names)
+    old, new = np.array([*graph.label_names, "none"]), np.array([*names, "none"])
+    assert (old[graph.labels] == new[moved.labels]).all()
+    assert SiteSchema.from_json(SiteSchema.of(moved).to_json()) == SiteSchema.of(moved)
+
+
+GIVEN = {
+    "tables": {"oslo": {"nodes": "s3://oslo/n.csv", "edges": "s3://oslo/e.csv"}},
+    "topology": {"sites": {"oslo": {"storage": "s3://oslo/parts"}}},
+    "launcher": "job",
+    "run_id": "run",
+}
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"launcher": "local"}, "launcher 'local': must be job, jobset, trainjob or dgljob"),
+        ({"tables": {}}, "tables is {}, allowed: a mapping of one or more sites"),
+        ({"tables": {"oslo": {}}}, r"tables\['oslo'\] is {}, allowed: URIs of nodes, edges, features"),
+        ({"tables": {"oslo": {"rows": "a"}}}, r"tables\['oslo'\] has \['rows'\], allowed: edges, features"),
+        ({"tables": {"oslo": {"nodes": "a.csv"}}}, r"tables\['oslo'\]: edges is empty"),
+        ({"ingest": {"nodes": "a"}}, r"ingest has \['nodes'\], allowed: destination_column"),
+        ({"topology": {}}, r"\['oslo'\]\['storage'\] is '', allowed: an s3://, gs:// or minio:// URI"),
+        ({"partition_method": "attribute"}, "partition_method is 'attribute'; allowed: metis, random"),
+        ({"num_parts": 0}, "num_parts is 0; allowed: 1 or more"),
+        ({"timeout_s": 0}, "timeout_s 0: must be at least 1"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_before_anything_starts(options, reason):
+    assert SitePartitionConfig(**GIVEN).partition.num_parts == 2
+    with pytest.raises(InputError, match=reason):
+        SitePartitionConfig(**{**GIVEN, **options})
