@@ -17,7 +17,7 @@ from .network import Network
 
 HEADER_BYTES = 14 + 20 + 32
 """Ethernet, IPv4, and TCP with time stamps: what a packet has beside its payload; UDP has 24 less."""
-EVERY_S = 0.02
+EVERY_S = 0.004
 """Seconds between two samples; half of it is how far the moment of a byte may be off."""
 _DEVICES = Path("/proc/thread-self/net/dev")
 
