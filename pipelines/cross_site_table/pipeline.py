@@ -6,15 +6,26 @@ from geokfp.components import export_model, geo_train, shard_table
 from kfp import dsl
 
 from ..step_policy import EXPORT, HOUR_S, READ_TABLES, training_policy
+from ..task_settings import apply_storage
 
 
-def make_cross_site_table(*, retries: int = 1, timeout_s: int = 24 * HOUR_S) -> Any:
+def make_cross_site_table(
+    *,
+    retries: int = 1,
+    timeout_s: int = 24 * HOUR_S,
+    launcher: str = "local",
+    storage: tuple[str, str] | None = None,
+) -> Any:
     """Returns the pipeline, with what KFP fixes when it compiles.
 
     Args:
         retries: how often KFP starts a failed training step again.
         timeout_s: seconds that the training step may take.
+        launcher: default of the parameter of that name.
+        storage: a PersistentVolumeClaim and where training and its pods mount it, such as
+            `("geokfp-data", "/data")`; `hand_over` and `checkpoint_folder` may lie on it.
     """
+    default_launcher = launcher
 
     @dsl.pipeline(  # type: ignore[untyped-decorator]
         name="cross-site-table",
@@ -55,6 +66,10 @@ def make_cross_site_table(*, retries: int = 1, timeout_s: int = 24 * HOUR_S) -> 
         checkpoint_every: int = 1,
         export_formats: list[str] = ["torchscript", "onnx"],  # noqa: B006
         export_tolerance: float = 0.0001,
+        launcher: str = default_launcher,
+        hand_over: str = "",
+        namespace: str = "",
+        service_account: str = "",
         seed: int = 0,
     ) -> None:
         """Trains one model across sites that each keep their rows, and exports it.
@@ -93,6 +108,10 @@ def make_cross_site_table(*, retries: int = 1, timeout_s: int = 24 * HOUR_S) -> 
             checkpoint_every: Epochs between two checkpoints; 0 keeps none.
             export_formats: Among torchscript, onnx; the default is all that the model's framework has.
             export_tolerance: Largest difference of an output, between exported and trained model.
+            launcher: local, or job, jobset, trainjob or dgljob - training in pods, one a worker.
+            hand_over: Folder that training and its pods share; empty: beside the model's object.
+            namespace: Namespace of the pods; empty: the run's own.
+            service_account: Account that the pods run under; empty: the namespace's default.
             seed: Seed of shards, split, weights and order.
         """
         shard = READ_TABLES.apply(
@@ -135,11 +154,18 @@ def make_cross_site_table(*, retries: int = 1, timeout_s: int = 24 * HOUR_S) -> 
                 transmission=transmission,
                 checkpoint_folder=checkpoint_folder,
                 checkpoint_every=checkpoint_every,
+                launcher=launcher,
+                hand_over=hand_over,
+                run_id=dsl.PIPELINE_JOB_ID_PLACEHOLDER,
+                namespace=namespace,
+                service_account=service_account,
                 seed=seed,
                 timeout_s=timeout_s,
             ),
             "Train across sites",
         )
+        if storage is not None:
+            apply_storage(train, *storage)
         EXPORT.apply(
             export_model(
                 model=train.outputs["model"],

@@ -6,15 +6,26 @@ from geokfp.components import export_model, geo_train_gnn, ingest_graph, partiti
 from kfp import dsl
 
 from ..step_policy import EXPORT, HOUR_S, PARTITION, READ_TABLES, training_policy
+from ..task_settings import apply_storage
 
 
-def make_warm_start_cross_site(*, retries: int = 1, timeout_s: int = 24 * HOUR_S) -> Any:
+def make_warm_start_cross_site(
+    *,
+    retries: int = 1,
+    timeout_s: int = 24 * HOUR_S,
+    launcher: str = "local",
+    storage: tuple[str, str] | None = None,
+) -> Any:
     """Returns the pipeline, with what KFP fixes when it compiles.
 
     Args:
         retries: how often KFP starts a failed training step again.
         timeout_s: seconds that the training step may take.
+        launcher: default of the parameter of that name.
+        storage: a PersistentVolumeClaim and where training and its pods mount it, such as
+            `("geokfp-data", "/data")`; `hand_over` and `checkpoint_folder` may lie on it.
     """
+    default_launcher = launcher
 
     @dsl.pipeline(  # type: ignore[untyped-decorator]
         name="warm-start-cross-site",
@@ -64,6 +75,10 @@ def make_warm_start_cross_site(*, retries: int = 1, timeout_s: int = 24 * HOUR_S
         user_code: str = "",
         model_options: dict[str, Any] = {},  # noqa: B006
         export_formats: list[str] = ["torchscript", "onnx"],  # noqa: B006
+        launcher: str = default_launcher,
+        hand_over: str = "",
+        namespace: str = "",
+        service_account: str = "",
         seed: int = 0,
     ) -> None:
         """Trains a GNN at one site, goes on across all sites from its weights, and exports it.
@@ -111,6 +126,10 @@ def make_warm_start_cross_site(*, retries: int = 1, timeout_s: int = 24 * HOUR_S
             user_code: Folder or .py file (path or URI) with that module; it is executed, so trust it.
             model_options: Further options of the model, such as num_heads of gat.
             export_formats: Among torchscript, onnx; weights and model card are always written.
+            launcher: local, or job, jobset, trainjob or dgljob - training in pods, one a worker.
+            hand_over: Folder that training and its pods share; empty: beside the model's object.
+            namespace: Namespace of the pods; empty: the run's own.
+            service_account: Account that the pods run under; empty: the namespace's default.
             seed: Seed of split, partition, weights and sampling.
         """
         ingest = READ_TABLES.apply(
@@ -162,6 +181,11 @@ def make_warm_start_cross_site(*, retries: int = 1, timeout_s: int = 24 * HOUR_S
                 entry_point=entry_point,
                 user_code=user_code,
                 model_options=model_options,
+                launcher=launcher,
+                hand_over=hand_over,
+                run_id=dsl.PIPELINE_JOB_ID_PLACEHOLDER,
+                namespace=namespace,
+                service_account=service_account,
                 seed=seed,
                 timeout_s=timeout_s,
             ),
@@ -194,11 +218,19 @@ def make_warm_start_cross_site(*, retries: int = 1, timeout_s: int = 24 * HOUR_S
                 entry_point=entry_point,
                 user_code=user_code,
                 model_options=model_options,
+                launcher=launcher,
+                hand_over=hand_over,
+                run_id=dsl.PIPELINE_JOB_ID_PLACEHOLDER,
+                namespace=namespace,
+                service_account=service_account,
                 seed=seed,
                 timeout_s=timeout_s,
             ),
             "Train GNN across sites",
         )
+        if storage is not None:
+            apply_storage(first, *storage)
+            apply_storage(train, *storage)
         EXPORT.apply(
             export_model(
                 model=train.outputs["model"],

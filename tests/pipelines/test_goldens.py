@@ -1,5 +1,6 @@
 """The compiled packages equal what the code compiles to, and say what the UI shows."""
 
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -105,8 +106,6 @@ def test_steps_and_their_policy(name: str) -> None:
 
 @pytest.mark.parametrize("name", PIPELINES)
 def test_the_factory_sets_what_kfp_fixes_at_compile_time(name: str, tmp_path: Path) -> None:
-    from importlib import import_module
-
     factory = getattr(import_module(f"geokfp.pipelines.{name}.pipeline"), f"make_{name}")
     Compiler().compile(factory(retries=0, timeout_s=77), str(tmp_path / "p.yaml"))
     spec, platform = yaml.safe_load_all((tmp_path / "p.yaml").read_text())
@@ -174,3 +173,19 @@ def test_each_launcher_is_only_another_default_and_strictly_a_pipeline_spec(
     assert platform == golden_platform
     inputs = spec["root"]["dag"]["tasks"]["train-gnn"]["inputs"]["parameters"]
     assert inputs["run_id"]["runtimeValue"]["constant"] == "{{$.pipeline_job_uuid}}"
+
+
+@pytest.mark.parametrize("name", ["cross_site", "cross_site_table", "warm_start_cross_site"])
+def test_all_trainings_across_sites_take_a_launcher_and_storage(name: str, tmp_path: Path) -> None:
+    factory = getattr(import_module(f"geokfp.pipelines.{name}.pipeline"), f"make_{name}")
+    path = tmp_path / "launched.yaml"
+    Compiler().compile(factory(launcher="jobset", storage=("geokfp-data", "/data")), str(path))
+    spec, platform = yaml.safe_load_all(path.read_text(encoding="utf-8"))
+    json_format.ParseDict(spec, pipeline_spec_pb2.PipelineSpec())
+    golden, _ = documents(name)
+    golden["root"]["inputDefinitions"]["parameters"]["launcher"]["defaultValue"] = "jobset"
+    assert spec == golden
+    executors = platform["platforms"]["kubernetes"]["deploymentSpec"]["executors"]
+    trainings = {key for key in executors if "train" in key}
+    assert trainings
+    assert {key for key, given in executors.items() if "pvcMount" in given} == trainings
