@@ -20,12 +20,13 @@ def make_cross_site(
 
     Args:
         retries: how often KFP starts a failed training step again.
-        timeout_s: seconds that the training step may take.
+        timeout_s: seconds that the pod of a training step may take, and the default of the parameter.
         launcher: default of the parameter of that name.
         storage: a PersistentVolumeClaim and where training and its pods mount it, such as
             `("geokfp-data", "/data")`; `hand_over` and `checkpoint_folder` may lie on it.
     """
     default_launcher = launcher
+    policy = training_policy(retries, timeout_s)
 
     @dsl.pipeline(  # type: ignore[untyped-decorator]
         name="cross-site",
@@ -77,6 +78,10 @@ def make_cross_site(
         hand_over: str = "",
         namespace: str = "",
         service_account: str = "",
+        round_timeout_s: int = 300,
+        metrics_host: str = "127.0.0.1",
+        metrics_port: int = 0,
+        timeout_s: int = timeout_s,
         seed: int = 0,
     ) -> None:
         """Trains one GNN across sites that each keep their part of the graph, and exports it.
@@ -126,6 +131,10 @@ def make_cross_site(
             hand_over: Folder that training and its pods share; empty: beside the model's object.
             namespace: Namespace of the pods; empty: the run's own.
             service_account: Account that the pods run under; empty: the namespace's default.
+            round_timeout_s: Seconds that a round waits for its last worker before training has failed.
+            metrics_host: Where the processes' pages for Prometheus listen; 0.0.0.0 for all addresses.
+            metrics_port: Port of the root's page, those of the others follow; 0 for no pages.
+            timeout_s: Seconds that training may take; its pod's limit is fixed when compiled.
             seed: Seed of split, partition, weights and sampling.
         """
         ingest = READ_TABLES.apply(
@@ -158,7 +167,7 @@ def make_cross_site(
             ),
             "Partition graph",
         )
-        train = training_policy(retries, timeout_s).apply(
+        train = policy.apply(
             geo_train_gnn(
                 partitions=partition.outputs["partitions"],
                 architecture=architecture,
@@ -190,6 +199,9 @@ def make_cross_site(
                 namespace=namespace,
                 service_account=service_account,
                 seed=seed,
+                round_timeout_s=round_timeout_s,
+                metrics_host=metrics_host,
+                metrics_port=metrics_port,
                 timeout_s=timeout_s,
             ),
             "Train GNN across sites",

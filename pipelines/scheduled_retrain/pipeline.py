@@ -33,11 +33,12 @@ def make_scheduled_retrain(
 
     Args:
         retries: how often KFP starts a failed training step again.
-        timeout_s: seconds that the training step may take.
+        timeout_s: seconds that the pod of a training step may take, and the default of the parameter.
         volume: name of a PersistentVolumeClaim for who keeps tables, champions or checkpoints on a volume;
             empty mounts none.
         mount_path: where steps see it, so that `champions` is a folder under it.
     """
+    policy = training_policy(retries, timeout_s)
 
     @dsl.pipeline(  # type: ignore[untyped-decorator]
         name="scheduled-retrain",
@@ -82,6 +83,7 @@ def make_scheduled_retrain(
         user_code: str = "",
         model_options: dict[str, Any] = {},  # noqa: B006
         export_formats: list[str] = ["torchscript", "onnx"],  # noqa: B006
+        timeout_s: int = timeout_s,
         seed: int = 0,
     ) -> None:
         """Trains a GNN on a window of data, from the champion on, and replaces it by who wins.
@@ -124,6 +126,7 @@ def make_scheduled_retrain(
             user_code: Folder or .py file (path or URI) with that module; it is executed, so trust it.
             model_options: Further options of the model, such as num_heads of gat.
             export_formats: Among torchscript, onnx; weights and model card are always written.
+            timeout_s: Seconds that training may take; its pod's limit is fixed when compiled.
             seed: Seed of split, partition, weights and sampling.
         """
         opened = OPEN_WINDOW.apply(
@@ -168,7 +171,7 @@ def make_scheduled_retrain(
             ),
             "Partition graph",
         )
-        train = training_policy(retries, timeout_s).apply(
+        train = policy.apply(
             train_gnn(
                 partitions=partition.outputs["partitions"],
                 architecture=architecture,

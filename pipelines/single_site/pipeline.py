@@ -20,12 +20,13 @@ def make_single_site(
 
     Args:
         retries: how often KFP starts a failed training step again.
-        timeout_s: seconds that the training step may take.
+        timeout_s: seconds that the pod of a training step may take, and the default of the parameter.
         launcher: default of the parameter of that name.
         storage: a PersistentVolumeClaim and where the training step and its pods mount it, such as
             `("geokfp-data", "/data")`; `hand_over` and `checkpoint_folder` may lie on it.
     """
     default_launcher = launcher
+    policy = training_policy(retries, timeout_s)
 
     @dsl.pipeline(  # type: ignore[untyped-decorator]
         name="single-site",
@@ -67,6 +68,7 @@ def make_single_site(
         hand_over: str = "",
         namespace: str = "",
         service_account: str = "",
+        timeout_s: int = timeout_s,
         seed: int = 0,
     ) -> None:
         """Trains a GNN on your graph with several workers of one site, and exports it.
@@ -106,6 +108,7 @@ def make_single_site(
             hand_over: Folder that training and its pods share; empty: beside the model's object.
             namespace: Namespace of the pods; empty: the run's own.
             service_account: Account that the pods run under; empty: the namespace's default.
+            timeout_s: Seconds that training may take; its pod's limit is fixed when compiled.
             seed: Seed of split, partition, weights and sampling.
         """
         ingest = READ_TABLES.apply(
@@ -137,7 +140,7 @@ def make_single_site(
             ),
             "Partition graph",
         )
-        train = training_policy(retries, timeout_s).apply(
+        train = policy.apply(
             train_gnn(
                 partitions=partition.outputs["partitions"],
                 architecture=architecture,

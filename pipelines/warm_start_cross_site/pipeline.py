@@ -20,12 +20,13 @@ def make_warm_start_cross_site(
 
     Args:
         retries: how often KFP starts a failed training step again.
-        timeout_s: seconds that the training step may take.
+        timeout_s: seconds that the pod of a training step may take, and the default of the parameter.
         launcher: default of the parameter of that name.
         storage: a PersistentVolumeClaim and where training and its pods mount it, such as
             `("geokfp-data", "/data")`; `hand_over` and `checkpoint_folder` may lie on it.
     """
     default_launcher = launcher
+    policy = training_policy(retries, timeout_s)
 
     @dsl.pipeline(  # type: ignore[untyped-decorator]
         name="warm-start-cross-site",
@@ -79,6 +80,10 @@ def make_warm_start_cross_site(
         hand_over: str = "",
         namespace: str = "",
         service_account: str = "",
+        round_timeout_s: int = 300,
+        metrics_host: str = "127.0.0.1",
+        metrics_port: int = 0,
+        timeout_s: int = timeout_s,
         seed: int = 0,
     ) -> None:
         """Trains a GNN at one site, goes on across all sites from its weights, and exports it.
@@ -130,6 +135,10 @@ def make_warm_start_cross_site(
             hand_over: Folder that training and its pods share; empty: beside the model's object.
             namespace: Namespace of the pods; empty: the run's own.
             service_account: Account that the pods run under; empty: the namespace's default.
+            round_timeout_s: Seconds that a round waits for its last worker before training has failed.
+            metrics_host: Where the processes' pages for Prometheus listen; 0.0.0.0 for all addresses.
+            metrics_port: Port of the root's page, those of the others follow; 0 for no pages.
+            timeout_s: Seconds that training may take; its pod's limit is fixed when compiled.
             seed: Seed of split, partition, weights and sampling.
         """
         ingest = READ_TABLES.apply(
@@ -162,7 +171,7 @@ def make_warm_start_cross_site(
             ),
             "Partition graph",
         )
-        first = training_policy(retries, timeout_s).apply(
+        first = policy.apply(
             train_gnn(
                 partitions=partition.outputs["partitions"],
                 site=warm_start_site,
@@ -191,7 +200,7 @@ def make_warm_start_cross_site(
             ),
             "Train GNN at one site",
         )
-        train = training_policy(retries, timeout_s).apply(
+        train = policy.apply(
             geo_train_gnn(
                 partitions=partition.outputs["partitions"],
                 trained=first.outputs["model"],
@@ -224,6 +233,9 @@ def make_warm_start_cross_site(
                 namespace=namespace,
                 service_account=service_account,
                 seed=seed,
+                round_timeout_s=round_timeout_s,
+                metrics_host=metrics_host,
+                metrics_port=metrics_port,
                 timeout_s=timeout_s,
             ),
             "Train GNN across sites",

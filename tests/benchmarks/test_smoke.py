@@ -58,6 +58,16 @@ def test_encode(tmp_path):
     assert {row["compression"].partition("(")[0] for row in result["rows"]} >= {"none", "top_k", "bi_sparse"}
 
 
+def test_scaling(tmp_path):
+    command = [sys.executable, Path(__file__).with_name("scaling.py"), "--output", tmp_path / "result.json"]
+    size = ["--sites", "1,2", "--values", "5000", "--rounds", "3"]
+    said = subprocess.run([*command, *size], capture_output=True, text=True, check=True, timeout=110)
+    assert said.stdout.startswith("sites  root's CPU a round")
+    result = json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))
+    assert [row["sites"] for row in result["rows"]] == [1, 2]
+    assert all(row["cpu_ms_a_round"] >= 0 for row in result["rows"])
+
+
 def test_metrics_cost(tmp_path):
     command = [sys.executable, Path(__file__).with_name("metrics_cost.py"), "--blocks", "2", "--rounds", "5"]
     subprocess.run([*command, "--output", tmp_path / "result.json"], check=True, timeout=60)

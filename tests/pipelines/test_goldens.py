@@ -115,6 +115,19 @@ def test_the_factory_sets_what_kfp_fixes_at_compile_time(name: str, tmp_path: Pa
     for task in training:
         assert "retryPolicy" not in tasks_of(spec)[task]
         assert limits[f"exec-{task}"]["activeDeadlineSeconds"] == "77"
+    assert spec["root"]["inputDefinitions"]["parameters"]["timeout_s"]["defaultValue"] == 77
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+@pytest.mark.parametrize("option", ["timeout_s", "round_timeout_s", "metrics_host", "metrics_port"])
+def test_a_training_step_takes_its_times_and_pages_from_the_pipelines_parameters(
+    name: str, option: str
+) -> None:
+    spec = documents(name)[0]
+    for task, body in spec["root"]["dag"]["tasks"].items():
+        wanted = spec["components"][body["componentRef"]["name"]]["inputDefinitions"]["parameters"]
+        if "train" in task and option in wanted:
+            assert body["inputs"]["parameters"][option] == {"componentInputParameter": option}
 
 
 @pytest.mark.parametrize("name", PIPELINES)

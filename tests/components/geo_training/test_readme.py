@@ -11,6 +11,7 @@ from geokfp.components._files import InputError
 from geokfp.components.geo_training.config import GeoTrainingConfig
 from geokfp.components.geo_training.optimizers import OPTIMIZERS
 from geokfp.components.geo_training.synchronization import RULES, TECHNIQUES, synchronization
+from geokfp.components.geo_training.tree_job import TreeJob
 from support.geo_scripts import run_script
 
 README = Path(geokfp.components.geo_training.__file__).with_name("README.md").read_text(encoding="utf-8")
@@ -73,6 +74,14 @@ def test_the_scripts_run_as_they_are_written(tmp_path, script, word, choice):
     assert np.isfinite(first).all()
     assert np.abs(first).max() > 0
     np.testing.assert_array_equal(first, second)
+
+
+def test_the_job_is_written_as_it_says(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    exec(example("TreeJob("), {})
+    job = TreeJob.read(tmp_path / "tree.json")
+    assert job.topology.workers == ("oslo/trainer-0", "oslo/trainer-1", "paris/trainer-0")
+    assert (job.run_id, str(job.address("root"))) == ("digits-1", "127.0.0.1:7000")
 
 
 def test_every_technique_and_rule_is_listed_with_its_options_and_defaults():
