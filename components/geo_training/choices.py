@@ -6,7 +6,7 @@ from .relaying.allowed import check_relaying
 from .scheduling import Transmission
 from .synchronization import Synchronization
 
-OTHER_WAYS = ("multigps", "tsengine")
+_PAST_ONE_ROOT = ("multigps", "tsengine")
 """Rules by which changes travel over other links than those between the sites and one root."""
 
 
@@ -37,7 +37,7 @@ def check_choices(
             "transmission rule dgt with compression 'auto': blocks are not encoded as planned, allowed: a "
             "compression that has a name of its own, such as none or quantized"
         )
-    ways = [rule for rule in OTHER_WAYS if rule in transmission.rules]
+    ways = [rule for rule in _PAST_ONE_ROOT if rule in transmission.rules]
     if synchronization.is_planned and ways:
         raise InputError(
             f"transmission rule {ways[0]} with synchronization 'auto': it measures the links to one root "

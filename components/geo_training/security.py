@@ -56,7 +56,7 @@ def is_secured(certificates: str, topology: Topology, address: Address) -> bool:
 
 
 def transport(
-    certificates: str, topology: Topology, node: str, address: Address, peer: str = ""
+    certificates: str, topology: Topology, node: str, address: Address, peer: str = "", service: int = 0
 ) -> Transport:
     """Returns how a node listens at an address of the topology, or dials who listens there.
 
@@ -66,7 +66,8 @@ def transport(
         node: the node; a worker shows its site's certificate.
         address: where it or its peer listens.
         peer: the node that is dialled.
+        service: type of service of what is sent; 0 for the system's.
     """
     if not is_secured(certificates, topology, address):
-        return TcpTransport()
-    return TlsTransport(Certificates(Path(certificates), node.partition("/")[0]), peer)
+        return TcpTransport(service=service)
+    return TlsTransport(Certificates(Path(certificates), node.partition("/")[0]), peer, service=service)

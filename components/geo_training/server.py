@@ -21,7 +21,7 @@ from .errors import GeoError
 from .links.carrier import Carrier
 from .links.client import Client, ClientSettings
 from .links.heartbeats import Silence
-from .links.in_blocks import carrier, differential, open_dock
+from .links.in_blocks import carrier, differential, open_dock, service_of
 from .metrics import UNOBSERVED, Observer
 from .metrics.watch import recorder_of, watching
 from .nodes.aggregator import Aggregator, AggregatorSettings
@@ -57,7 +57,9 @@ def main(arguments: list[str]) -> None:
     threading.excepthook = end_process
     check_certificates(job.certificates, (name,))
     address, roots = job.address(name), tuple(root.name for root in job.roots)
-    listener = transport(job.certificates, job.topology, name, address).listen(job.bound(name))
+    service = service_of(job) if name in roots else 0
+    reached = transport(job.certificates, job.topology, name, address, service=service)
+    listener = reached.listen(job.bound(name))
     policy, down, up = _parts(job, name)
     cuts = {root: differential(job, name) for root in roots}
     blocks = {f"blocks of {root}": cut for root, cut in cuts.items() if cut is not None}
@@ -201,7 +203,8 @@ def dial(
         silence_s=job.silence_s,
     )
     address = job.address(peer)
-    reached = transport(job.certificates, job.topology, name, address, peer)
+    service = service_of(job) if job.root(peer) is not None else 0
+    reached = transport(job.certificates, job.topology, name, address, peer, service)
     connect = partial(reached.connect, address, min(ATTEMPT_S, job.silence_s))
     whole = compression("none").up()
     return Client(settings, connect, whole, observer=observer or UNOBSERVED, carrier=up)

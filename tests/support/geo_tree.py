@@ -44,7 +44,9 @@ class Tree:
         checkpoints: Path | None = None,
         resume: int = 0,
         observer: Observer = UNOBSERVED,
+        secret: bool = False,
     ):
+        self.secret = secret
         self.synchronization = chosen(synchronization)
         self.relays = sent(transmission).rules.get("tsengine")
         self.topology = topology
@@ -110,7 +112,7 @@ class Tree:
             return None
         link = name if root == ROOT else f"{name} to {root}"
         self.cuts[link] = Differential(self.dgt, named(self.compression).up_blocks())
-        return InBlocks(up, self.cuts[link], self._address(root), root, secret=False)
+        return InBlocks(up, self.cuts[link], self._address(root), root, secret=self.secret)
 
     def _aggregator(self, name: str) -> tuple[Aggregator, Keeper | None]:
         is_root = name in self._root_names
@@ -135,7 +137,7 @@ class Tree:
         )
         self.aggregators[name] = aggregator
         if self.dgt is not None and is_root:
-            aggregator.dock.open(self._address(name), secret=False)
+            aggregator.dock.open(self._address(name), secret=self.secret)
         if is_root and self.relays is not None:
             self.relaying = root_relaying(RUN, self.topology, self.relays, aggregator.send)
             aggregator.relaying = self.relaying

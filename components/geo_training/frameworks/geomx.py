@@ -18,10 +18,8 @@ USE_HFA, K1, K2 = "MXNET_KVSTORE_USE_HFA", "MXNET_KVSTORE_HFA_K1", "MXNET_KVSTOR
 LOWER_BOUND = "MXNET_KVSTORE_SIZE_LOWER_BOUND"
 P3, GLOBAL_SERVERS = "ENABLE_P3", "DMLC_NUM_GLOBAL_SERVER"
 INTER_TS, GREED = "ENABLE_INTER_TS", "MAX_GREED_RATE_TS"
-NOT_BUILT: Mapping[str, str] = {
-    "ENABLE_INTRA_TS": "TSEngine inside a site",
-}
-"""Switches of techniques that are not here, and what they are."""
+INTRA_TS = "ENABLE_INTRA_TS"
+"""Its name for the same where its pages and its code name the two the other way round."""
 DGT, ADAPTIVE = "ENABLE_DGT", "ADAPTIVE_K_FLAG"
 BLOCK_SIZE = "DGT_BLOCK_SIZE"
 _OF_DGT: Mapping[str, tuple[str, str]] = {
@@ -35,8 +33,7 @@ VARIABLES = (
     *(USE_HFA, K1, K2, LOWER_BOUND),
     *(P3, GLOBAL_SERVERS),
     *(DGT, *_OF_DGT, BLOCK_SIZE, ADAPTIVE),
-    *(INTER_TS, GREED),
-    *NOT_BUILT,
+    *(INTER_TS, INTRA_TS, GREED),
 )
 """All that `choices` takes."""
 
@@ -67,11 +64,8 @@ def choices(
         compression_params: what `kv.set_gradient_compression` was called with; None where it was not.
 
     Raises:
-        InputError: a name or value that means nothing here, or a technique that is not built.
+        InputError: a name or value that means nothing here.
     """
-    for name, technique in NOT_BUILT.items():
-        if variables.get(name, "") not in ("", "0"):
-            raise InputError(f"{name} is {variables[name]!r}: {technique} is not built, allowed: 0")
     return {
         "synchronization": _synchronization(variables, store),
         "compression": _compression(variables, compression_params),
@@ -141,7 +135,7 @@ def _transmission(variables: Mapping[str, str]) -> str:
         if switch != "1":
             raise InputError(f"{DGT} is {switch!r}, allowed: 0, or 1 (datagrams)")
         terms.append(_dgt(variables))
-    if _is_on(INTER_TS, variables):
+    if _is_on(INTER_TS, variables) | _is_on(INTRA_TS, variables):
         terms.append(_tsengine(variables))
     text = " + ".join(terms)
     transmission(text)

@@ -4,6 +4,7 @@ from ..compression import Compressor, compression
 from ..scheduling import transmission
 from ..scheduling.dgt import Dgt
 from ..scheduling.differential import Differential
+from ..transport.datagram import SERVICE_STEP
 from ..tree_job import TreeJob
 from .carrier import Carrier, InBlocks, Whole
 from .dock import Dock
@@ -39,6 +40,12 @@ def open_dock(job: TreeJob, name: str, dock: Dock) -> None:
     """
     if _rule(job) is not None and job.root(name) is not None:
         dock.open(job.bound(name), secret=bool(job.certificates))
+
+
+def service_of(job: TreeJob) -> int:
+    """Returns the type of service of links between sites: above all datagrams, 0 where there are none."""
+    rule = _rule(job)
+    return 0 if rule is None else rule.channels * SERVICE_STEP
 
 
 def _rule(job: TreeJob) -> Dgt | None:

@@ -5,7 +5,7 @@ from ..scheduling import Transmission
 from ..synchronization import Synchronization
 from ..synchronization.mixed import Mixed
 
-_OTHER_WAYS = ("dgt", "multigps")
+_NOT_WHOLE = ("dgt", "multigps")
 """Rules that send the root what relays must merge whole."""
 
 
@@ -32,6 +32,6 @@ def check_relaying(chosen: Transmission, synchronization: Synchronization, *, ac
         raise InputError(f"{told} with synchronization mixed, allowed: others; no sites meet in its rounds")
     if synchronization.quorum is not None:
         raise InputError(f"{told} with the rule quorum, allowed: rounds of all workers, without quorum")
-    for rule in _OTHER_WAYS:
+    for rule in _NOT_WHOLE:
         if rule in chosen.rules:
             raise InputError(f"{told} and {rule}, allowed: one of them")

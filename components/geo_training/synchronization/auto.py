@@ -16,7 +16,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..checkpoints.state import State
-from ..errors import UsageError
 from ..scheduling.controller import EXPIRES, Measured
 from ..spec import check
 from ..wire.units import FLOAT_BYTES, OWN, PLAN, TREE
@@ -24,7 +23,7 @@ from ..workers.plane import Flight, Layout, Plane
 from .base import Replica
 from .ending import Ask
 from .local_steps import LocalSteps, Steps
-from .planning import LAYOUT, measured_to, steps_from
+from .planning import LAYOUT, ByTimesOfAll, measured_to, steps_from
 
 PROBE = "probe"
 """Role of the rounds that measure links."""
@@ -41,7 +40,7 @@ FIRST_PROBE, PROBE_GROWTH = 2048, 8
 _TINY = Layout.of([("tiny", 1)])
 
 
-class Planned:
+class Planned(ByTimesOfAll):
     """See `Plan`.
 
     Args:
@@ -81,14 +80,6 @@ class Planned:
             return []
         self._measure(step)
         return list(range(fragments))
-
-    def site_due(self, step: int) -> bool:  # noqa: ARG002
-        """See `Plan`."""
-        return False
-
-    def enter(self, replica: Replica, plane: Plane, rounds: int) -> int:  # noqa: ARG002
-        """See `Plan`."""
-        raise UsageError("a plan by the times of all workers is made from the start")
 
     def asks(self) -> list[Ask]:
         """See `Plan`."""

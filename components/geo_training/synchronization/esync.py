@@ -21,7 +21,6 @@ from typing import Annotated
 import numpy as np
 
 from ..checkpoints.state import State
-from ..errors import UsageError
 from ..spec import Interval, check
 from ..wire.messages import Array
 from ..wire.units import OWN, TREE
@@ -29,6 +28,7 @@ from ..workers.plane import Flight, Layout, Plane
 from .base import Replica
 from .ending import Ask
 from .local_steps import LocalSteps, Steps
+from .planning import ByTimesOfAll
 
 NUMBERS, PROBE = "numbers", "probe"
 KEPT = 0.5
@@ -61,7 +61,7 @@ def steps_of_sites(seconds_a_step: Array, transfer_s: Array, steps: int, cap: fl
     return planned
 
 
-class Planned:
+class Planned(ByTimesOfAll):
     """See `Plan`: as many steps as `steps_of_sites` says, planned anew after each round.
 
     Args:
@@ -99,14 +99,6 @@ class Planned:
             return []
         self._measure(step)
         return list(range(fragments))
-
-    def site_due(self, step: int) -> bool:  # noqa: ARG002
-        """See `Plan`."""
-        return False
-
-    def enter(self, replica: Replica, plane: Plane, rounds: int) -> int:  # noqa: ARG002
-        """See `Plan`."""
-        raise UsageError("a plan by the times of all workers is made from the start")
 
     def asks(self) -> list[Ask]:
         """See `Plan`."""

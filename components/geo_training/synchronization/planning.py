@@ -8,12 +8,26 @@ import threading
 
 import numpy as np
 
+from ..errors import UsageError
 from ..scheduling.controller import Controller, Measured
 from ..scheduling.ladder import Rung
 from ..wire.messages import Array
-from ..workers.plane import Layout
+from ..workers.plane import Layout, Plane
+from .base import Replica
 
 LAYOUT = Layout.of([("", 5)])
+
+
+class ByTimesOfAll:
+    """What plans have in common that are made by the times of all workers: see `Plan`."""
+
+    def site_due(self, step: int) -> bool:  # noqa: ARG002
+        """See `Plan`: no round joins a site alone."""
+        return False
+
+    def enter(self, replica: Replica, plane: Plane, rounds: int) -> int:  # noqa: ARG002
+        """See `Plan`: nobody comes when the others have begun."""
+        raise UsageError("a plan by the times of all workers is made from the start")
 
 
 def measured_to(measured: Measured) -> Array:

@@ -35,7 +35,8 @@ _LIMITS = Limits(head_bytes=1024, body_bytes=MOST_BYTES)
 _QUEUE_BYTES, _INBOX_BYTES = 1 << 16, 1 << 22
 """Of the socket: what waits to be sent is held here, where it is not lost; what came waits for its reader."""
 _POLL_S = 0.5
-_DSCP_STEP = 32
+SERVICE_STEP = 32
+"""Between the types of service of two channels: a class selector of DSCP."""
 
 
 class DatagramLink:
@@ -91,7 +92,7 @@ class DatagramLink:
         """
         count = len(channels)
         messages = deque(
-            (message, (count - 1 - number) * _DSCP_STEP)
+            (message, (count - 1 - number) * SERVICE_STEP)
             for number, channel in enumerate(channels)
             for message in channel
         )

@@ -142,6 +142,17 @@ def prepare(sock: socket.socket) -> None:
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _timeval(POLL_S))
 
 
+def mark(sock: socket.socket, service: int) -> None:
+    """Gives what a connection sends a type of service, where the system lets it have one; 0 leaves it."""
+    if not service:
+        return
+    with contextlib.suppress(OSError):  # no more than a wish, and some containers refuse it
+        if sock.family == socket.AF_INET6:
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_TCLASS, service)
+        else:
+            sock.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, service)
+
+
 def close(sock: socket.socket) -> None:
     """Ends a socket and wakes who waits in it; may be called twice."""
     with contextlib.suppress(OSError):  # the peer was first, or the system has nothing to wake

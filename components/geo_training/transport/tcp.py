@@ -38,23 +38,23 @@ class TcpTransport:
 
     Args:
         resolve: finds the addresses behind a name.
+        service: type of service of what is sent; 0 for the system's.
     """
 
-    def __init__(self, resolve: Resolve = resolve_name) -> None:
+    def __init__(self, resolve: Resolve = resolve_name, service: int = 0) -> None:
         self._resolve = resolve
+        self._service = service
 
     def connect(self, address: Address, timeout_s: float) -> Connection:
         """See `Transport`."""
         return sockets.dial(
-            address,
-            timeout_s,
-            self._resolve,
-            lambda sock, _: FramedConnection(PlainStream(sock), str(address), BEFORE_JOIN),
+            address, timeout_s, self._resolve, lambda sock, _: self._connection(sock, str(address))
         )
 
     def listen(self, address: Address) -> SocketListener:
         """See `Transport`."""
-        return SocketListener(
-            sockets.listen(address, self._resolve),
-            lambda sock, peer: FramedConnection(PlainStream(sock), peer, BEFORE_JOIN),
-        )
+        return SocketListener(sockets.listen(address, self._resolve), self._connection)
+
+    def _connection(self, sock: socket.socket, peer: str) -> FramedConnection:
+        sockets.mark(sock, self._service)
+        return FramedConnection(PlainStream(sock), peer, BEFORE_JOIN)

@@ -189,9 +189,17 @@ class TlsTransport:
         certificates: of the node.
         peer: the node that is dialled; not needed to listen.
         resolve: finds the addresses behind a name.
+        service: type of service of what is sent; 0 for the system's.
     """
 
-    def __init__(self, certificates: Certificates, peer: str = "", resolve: Resolve = resolve_name) -> None:
+    def __init__(
+        self,
+        certificates: Certificates,
+        peer: str = "",
+        resolve: Resolve = resolve_name,
+        service: int = 0,
+    ) -> None:
+        self._service = service
         self._certificates = certificates
         self._peer = peer
         self._resolve = resolve
@@ -200,6 +208,7 @@ class TlsTransport:
         """See `Transport`; who answers must show that it is the peer."""
 
         def greet(sock: socket.socket, deadline: float) -> FramedConnection:
+            sockets.mark(sock, self._service)
             try:
                 stream = TlsStream(sock, self._certificates.context(server_side=False), server_side=False)
                 stream.shake_hands(deadline)
@@ -221,6 +230,7 @@ class TlsTransport:
         """See `Transport`."""
 
         def accepted(sock: socket.socket, peer: str) -> FramedConnection:
+            sockets.mark(sock, self._service)
             context = self._certificates.context(server_side=True)
             return FramedConnection(TlsStream(sock, context, server_side=True), peer, BEFORE_JOIN)
 

@@ -17,13 +17,17 @@ from geokfp.components.geo_training.links.client import Terms
 from geokfp.components.geo_training.scheduling import transmission
 from geokfp.components.geo_training.scheduling.dgt import Dgt
 from geokfp.components.geo_training.transport import sealing
+from geokfp.components.geo_training.transport.certificates import Certificates
 from geokfp.components.geo_training.transport.tcp import TcpTransport
+from geokfp.components.geo_training.transport.tls import TlsTransport
 from geokfp.components.geo_training.tree_job import TreeJob
 from geokfp.components.geo_training.wire.block_messages import Blocks, Received
 from geokfp.components.geo_training.wire.messages import Answer, Payload, Push
-from geokfp.components.geo_training.wire.units import TREE, RoundId, Unit
+from geokfp.components.geo_training.wire.units import TREE, RoundId, Unit, at_shard
+from geokfp.pipelines._command_line.authority import Authority
 from hypothesis import given
 from hypothesis import strategies as st
+from support.certificates import issue
 from support.geo_tree import at_once, topology, tree
 from support.lossy_datagrams import Loss
 from support.memory_transport import CUT, DROP, REPEAT, MemoryTransport
@@ -39,7 +43,7 @@ def values_of(name: str, number: int) -> np.ndarray:
     return generator.integers(-50, 50, UNIT.count).astype(np.float32)
 
 
-def train(whole) -> dict[str, list[np.ndarray]]:
+def train(whole, scope: str = TREE) -> dict[str, list[np.ndarray]]:
     """Sums some rounds of integers over all workers; returns each one's results."""
 
     def work(name: str) -> list[np.ndarray]:
@@ -47,7 +51,7 @@ def train(whole) -> dict[str, list[np.ndarray]]:
         results = []
         for number in range(ROUNDS):
             pending = client.push(
-                client.next_round(TREE, UNIT), values_of(name, number), Terms(reduction="sum", weight=1.0)
+                client.next_round(scope, UNIT), values_of(name, number), Terms(reduction="sum", weight=1.0)
             )
             results.append(client.wait(pending).values)
         client.close()
@@ -82,6 +86,42 @@ def test_what_the_root_counted_and_the_sites_kept_sum_to_what_was_pushed(share, 
     assert np.array_equal(np.sum(first, axis=0, dtype=float) + left, pushed(shape.workers))
     if share:
         assert loss.lost > 0
+
+
+def test_each_of_two_roots_has_datagrams_of_its_own(monkeypatch):
+    loss = lossy(0.2).install(monkeypatch)
+    shape = topology(2, 1, free_ports(4), accepting=1)
+    scope = at_shard(TREE, 1)
+    with tree(shape, TcpTransport(), transmission=f"{DGT} + multigps(shards=2)") as whole:
+        results = train(whole, scope)
+    assert not whole.errors
+    assert loss.sent > 0
+    assert loss.lost > 0
+    kept = {link: cut.residual(scope, UNIT) for link, cut in whole.cuts.items()}
+    assert kept.keys() == {f"site-{i}{root}" for i in (0, 1) for root in ("", " to root-1")}
+    assert all(cut.residual(TREE, UNIT) is None for cut in whole.cuts.values())
+    assert kept["site-0"] is None
+    assert kept["site-1"] is None
+    left = sum((residual for residual in kept.values() if residual is not None), np.zeros(UNIT.count))
+    first, second = results.values()
+    assert np.array_equal(first, second)
+    assert np.array_equal(np.sum(first, axis=0, dtype=float) + left, pushed(shape.workers))
+
+
+def test_beside_tls_datagrams_are_encrypted_and_nothing_is_lost(monkeypatch, tmp_path):
+    loss = lossy(0.2).install(monkeypatch)
+    folder = issue(tmp_path, ["root", "site-0", "site-1"], Authority(days=2))
+    shape = topology(2, 1, free_ports(3))
+    transport = TlsTransport(Certificates(folder, "root"), "root")  # of a node with all names
+    with tree(shape, transport, transmission=DGT, secret=True) as whole:
+        results = train(whole)
+    assert not whole.errors
+    assert loss.lost > 0
+    kept = [cut.residual(TREE, UNIT) for cut in whole.cuts.values()]
+    left = sum((residual for residual in kept if residual is not None), np.zeros(UNIT.count))
+    first, second = results.values()
+    assert np.array_equal(first, second)
+    assert np.array_equal(np.sum(first, axis=0, dtype=float) + left, pushed(shape.workers))
 
 
 def to_the_root(kind: type, number: int):

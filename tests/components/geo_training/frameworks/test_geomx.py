@@ -11,10 +11,10 @@ from geokfp.components.geo_training.frameworks.geomx import (
     GLOBAL_SERVERS,
     GREED,
     INTER_TS,
+    INTRA_TS,
     K1,
     K2,
     LOWER_BOUND,
-    NOT_BUILT,
     P3,
     USE_HFA,
     VARIABLES,
@@ -83,6 +83,8 @@ def test_dgt_is_made_of_its_variables():
         ({INTER_TS: "1"}, "fifo + tsengine(explore=0.1)"),
         ({INTER_TS: "1", GREED: "0.75"}, "fifo + tsengine(explore=0.25)"),
         ({INTER_TS: "0", GREED: "0.75"}, "fifo"),
+        ({INTRA_TS: "1"}, "fifo + tsengine(explore=0.1)"),
+        ({INTRA_TS: "true", INTER_TS: "1"}, "fifo + tsengine(explore=0.1)"),
     ],
 )
 def test_sites_relay_as_tsengine_between_data_centres_has_it(given, transmission):
@@ -122,8 +124,7 @@ def test_they_are_read_from_the_environment(monkeypatch):
         ({INTER_TS: "2"}, "dist_sync", None, "ENABLE_INTER_TS is '2', allowed: 0, 1, false"),
         ({INTER_TS: "1", GREED: "1"}, "dist_sync", None, "MAX_GREED_RATE_TS is 1, allowed: a number at "),
         ({INTER_TS: "1", GREED: "much"}, "dist_sync", None, "MAX_GREED_RATE_TS is 'much', allowed: a "),
-        *(({name: "2"}, "dist_sync", None, f"{name} is '2': {what} is not built, allowed: 0")
-          for name, what in NOT_BUILT.items()),
+        ({INTRA_TS: "2"}, "dist_sync", None, "ENABLE_INTRA_TS is '2', allowed: 0, 1, false"),
     ],
 )  # fmt: skip
 def test_what_means_nothing_here_is_refused_by_name(given, store, params, says):
