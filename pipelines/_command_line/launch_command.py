@@ -8,6 +8,7 @@ import yaml
 
 from .component_plan import LAUNCHED, ComponentPlan, plan_component
 from .errors import UsageError
+from .launch_here import defaults, run_here
 from .run_command import require_engine
 
 
@@ -31,6 +32,14 @@ def launch(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the objects as YAML; nothing is started.")
     ] = False,
+    as_processes: Annotated[
+        bool,
+        typer.Option("--as-processes", help="Run the pods' own commands here, as processes; needs --output."),
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="DIR", help="Folder for the outputs of --as-processes."),
+    ] = None,
     param: Annotated[
         list[str],
         typer.Option(
@@ -53,15 +62,25 @@ def launch(
         ),
     ] = None,
 ) -> None:
-    """Show what a component starts on a cluster.
+    """Show what a component starts on a cluster, or run it here without one.
 
     Example: `geokfp launch train_gnn --launcher jobset --dry-run -p partitions=partitions -p hand_over=/data`
+
+    Example: `geokfp launch train_gnn --launcher jobset --as-processes -p partitions=partitions -o trained`
     """
-    if not dry_run:
-        raise UsageError("nothing to do: give --dry-run")
+    if dry_run == as_processes:
+        raise UsageError("give either --dry-run or --as-processes")
+    if as_processes == (output is None):
+        raise UsageError("--output: must be given with --as-processes, and only then")
     require_engine()
-    plan = plan_component(component, launcher, param, params_file, pod_settings)
-    typer.echo(manifests_of(plan), nl=False)
+    given = defaults(output) if output is not None else {}
+    plan = plan_component(component, launcher, param, params_file, pod_settings, given)
+    if output is None:
+        typer.echo(manifests_of(plan), nl=False)
+        return
+    metrics = run_here(component, plan, output)
+    for name, value in metrics.items():
+        typer.echo(f"{name} {value:.6g}")
 
 
 def manifests_of(plan: ComponentPlan) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from .component_plan import ComponentPlan
 from .errors import RunFailed, UsageError
 
 HAND_OVER = "hand-over"
@@ -16,30 +17,25 @@ NAMESPACE = "default"
 """Namespace that the objects would go to when none is said."""
 
 
-def defaults(options: Mapping[str, Any], output: Path) -> dict[str, Any]:
-    """Returns what a component's options must have to run here, where they do not say it themselves.
+def defaults(output: Path) -> dict[str, Any]:
+    """Returns what a component's options are here, where nothing is typed.
 
     Args:
-        options: what was typed.
         output: folder for the outputs.
     """
-    return {
-        "hand_over": options.get("hand_over") or str((output / HAND_OVER).absolute()),
-        "namespace": options.get("namespace") or NAMESPACE,
-    }
+    return {"hand_over": str((output / HAND_OVER).absolute()), "namespace": NAMESPACE}
 
 
-def run_here(component: str, config: Any, inputs: Mapping[str, str], output: Path) -> dict[str, float]:
+def run_here(component: str, plan: ComponentPlan, output: Path) -> dict[str, float]:
     """Runs a component whose pods are processes of this machine, and returns its metrics.
 
     Args:
         component: its name.
-        config: its options.
-        inputs: paths of its input artifacts, by name.
+        plan: what it starts.
         output: folder for the outputs.
 
     Raises:
-        UsageError: an input that is wrong, or a component that cannot run so.
+        UsageError: an input that is wrong.
         RunFailed: a pod failed.
     """
     from geokfp.components._files import InputError  # late: they need the extra `engine`
@@ -47,12 +43,16 @@ def run_here(component: str, config: Any, inputs: Mapping[str, str], output: Pat
     from geokfp.components._launch.as_processes import run_as_processes
     from geokfp.components._launch.launch_step import Surroundings
 
-    if component not in _STEPS:
-        raise UsageError(f"--as-processes: {component} cannot, only {', '.join(_STEPS)}")
-    output.mkdir(parents=True, exist_ok=True)
-    surroundings = Surroundings(run=run_as_processes, job_resource=output / "job_resource")
+    if remote := [name for name, uri in plan.inputs.items() if "://" in uri]:
+        raise UsageError(f"{remote[0]} {plan.inputs[remote[0]]!r}: must be a path on this machine")
     try:
-        metrics = _STEPS[component](config, inputs, output, surroundings)
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"--output {output}: {error.strerror}") from error
+    settings = plan.launches[0].groups[0].settings
+    surroundings = Surroundings(settings=settings, run=run_as_processes, job_resource=output / "job_resource")
+    try:
+        metrics = _STEPS[component](plan.config, plan.inputs, output, surroundings)
     except InputError as error:
         raise UsageError(str(error)) from error
     except ProcessFailed as error:
@@ -85,7 +85,30 @@ def _train_gnn(config: Any, inputs: Mapping[str, str], output: Path, surrounding
     return run(config, Path(inputs["partitions"]), outputs, surroundings).metrics
 
 
+def _geo_train_gnn(
+    config: Any, inputs: Mapping[str, str], output: Path, surroundings: Any
+) -> dict[str, float]:
+    from geokfp.components.geo_training.run import Outputs, run
+
+    outputs = Outputs(
+        model=output / "model", predictions=output / "predictions", report=output / "report.html"
+    )
+    trained = Path(inputs["trained"]) if "trained" in inputs else None
+    return run(config, Path(inputs["partitions"]), trained, outputs, surroundings).metrics
+
+
+def _geo_train(config: Any, inputs: Mapping[str, str], output: Path, surroundings: Any) -> dict[str, float]:
+    from geokfp.components.table_training.run import Outputs, run
+
+    outputs = Outputs(
+        model=output / "model", predictions=output / "predictions", report=output / "report.html"
+    )
+    return run(config, Path(inputs["shards"]), outputs, surroundings).metrics
+
+
 _STEPS: Mapping[str, Callable[[Any, Mapping[str, str], Path, Any], dict[str, float]]] = {
     "partition_graph": _partition_graph,
     "train_gnn": _train_gnn,
+    "geo_train_gnn": _geo_train_gnn,
+    "geo_train": _geo_train,
 }

@@ -10,9 +10,11 @@ import pytest
 import yaml
 from geokfp import components
 from geokfp.components._launch.pods import KINDS
+from geokfp.components.training.config import TrainingConfig
+from geokfp.components.training.run import Outputs, run
 from geokfp.pipelines._command_line.component_plan import LAUNCHED
 from support.kubernetes_schemas import check_object
-from support.real_graphs import communities, partitioned
+from support.real_graphs import communities, load, partitioned
 from support.site_shards import sharded
 from support.typed_commands import Typed, typed_command
 
@@ -165,7 +167,49 @@ def test_settings_that_no_pod_takes_are_refused(
     assert message in done.err
 
 
-def test_without_something_to_do_nothing_is_done(geokfp: Typed, given: list[str]) -> None:
-    done = geokfp("launch", "train_gnn", "--launcher", "job", *given)
-    assert (done.status, done.out) == (2, "")
-    assert "give --dry-run" in done.err
+def test_a_component_runs_here_as_its_pods_would(geokfp: Typed, given: list[str], tmp_path: Path) -> None:
+    partitions = next(word for word in given if word.startswith("partitions="))
+    out = tmp_path / "trained"
+    ended = geokfp(
+        *("launch", "train_gnn", "--launcher", "trainjob", "--as-processes", "-o", out),
+        *("-p", partitions, "-p", "epochs=2"),
+    )
+    assert (ended.status, ended.err) == (0, "")
+    assert "worker/1: " in ended.out or "worker/0: " in ended.out
+    metrics = json.loads((out / "metrics.json").read_text())
+    assert metrics["epochs_run"] == 2
+    assert {path.name for path in out.iterdir()} >= {"model", "predictions", "report.html", "job_resource"}
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ((), "give either --dry-run or --as-processes"),
+        (("--dry-run", "--as-processes"), "give either --dry-run or --as-processes"),
+        (("--as-processes",), "--output: must be given with --as-processes"),
+        (("--dry-run", "-o", "out"), "--output: must be given with --as-processes"),
+    ],
+)
+def test_what_is_to_be_done_must_be_said(
+    geokfp: Typed, given: list[str], options: tuple[str, ...], told: str
+) -> None:
+    ended = geokfp("launch", "train_gnn", "--launcher", "job", *options, *given)
+    assert ended.status == 2
+    assert told in ended.err
+
+
+@pytest.mark.long
+def test_cora_in_two_pods_is_as_accurate_as_beside_the_step(geokfp: Typed, tmp_path: Path) -> None:
+    partitions = partitioned(load("cora"), tmp_path, num_parts=2)
+    out = tmp_path / "trained"
+    ended = geokfp(
+        *("launch", "train_gnn", "--launcher", "jobset", "--as-processes", "-o", out),
+        *("-p", f"partitions={partitions}", "-p", "epochs=40"),
+    )
+    assert (ended.status, ended.err) == (0, "")
+    paths = {name: tmp_path / "here" / name for name in ("model", "predictions", "report")}
+    here = run(TrainingConfig(epochs=40), partitions, Outputs(**paths)).metrics
+    metrics = json.loads((out / "metrics.json").read_text())
+    for name in ("train_accuracy", "val_accuracy", "test_accuracy", "best_epoch"):
+        assert metrics[name] == here[name], name
+    assert metrics["test_accuracy"] > 0.77
