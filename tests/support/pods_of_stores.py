@@ -32,7 +32,7 @@ class PodsOfStores:
         processes: dict[str, subprocess.Popen[bytes]] = {}
         hosts = [MANIFESTS[one.kind].hosts(one.launch) for one in placed]
         names = [name for of_launch in hosts for group in of_launch.values() for name in group]
-        known = {name: f"127.{os.getpid() % 200 + 20}.0.{number}" for number, name in enumerate(names, 1)}
+        known = {name: self.address(number) for number, name in enumerate(names)}
         try:
             for one, of_launch in zip(placed, hosts, strict=True):
                 for group in one.launch.groups:
@@ -60,6 +60,11 @@ class PodsOfStores:
             for process in processes.values():
                 process.terminate()
                 process.wait(timeout=30)
+
+    @staticmethod
+    def address(number: int) -> str:
+        """Returns the address of a pod, by its number among all of a step's."""
+        return f"127.{os.getpid() % 200 + 20}.0.{number + 1}"
 
     def _start(
         self, name: str, hidden: Sequence[Path], variables: dict[str, str]

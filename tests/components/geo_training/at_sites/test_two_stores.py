@@ -94,7 +94,13 @@ def test_rows_and_features_stay_at_their_site(tmp_path):
     outputs = Outputs(
         model=folder / "model", predictions=folder / "predictions", report=folder / "trained.html"
     )
-    training = GeoTrainingConfig(epochs=3, hidden_size=4, batch_size=16, plain_text=True, **common)
+    # The sites' pods are in namespaces of their own: they know each other and the root's address alone.
+    apart = {
+        "root": f"{pods.address(0)}:7000",
+        "sites": {name: {**given, "namespace": name} for name, given in where["sites"].items()},
+    }
+    options = {**common, "topology": apart}
+    training = GeoTrainingConfig(epochs=3, hidden_size=4, batch_size=16, plain_text=True, **options)
     result = run(training, folder / "partitions", None, outputs, Surroundings(run=pods))
     opened.watching = False
     assert opened.paths
