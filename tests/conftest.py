@@ -2,6 +2,7 @@
 
 import os
 import signal
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -47,7 +48,8 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         monkeypatch.setenv(f"AWS_{name}", value)
     for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY"):
         monkeypatch.setenv(f"AWS_{name}", "test")
-    fsspec.filesystem("s3").mkdir("bucket")
-    yield "bucket"
+    name = f"bucket-{uuid.uuid4().hex[:8]}"  # the service's memory is this process's, and lasts
+    fsspec.filesystem("s3").mkdir(name)
+    yield name
     server.stop()
     fsspec.filesystem("s3").clear_instance_cache()
