@@ -27,18 +27,22 @@ from ..task_settings import apply_storage
 
 
 def make_scheduled_retrain(
-    *, retries: int = 1, timeout_s: int = 24 * HOUR_S, volume: str = "", mount_path: str = "/data"
+    *,
+    retries: int = 1,
+    timeout_s: int = 24 * HOUR_S,
+    launcher: str = "local",
+    storage: tuple[str, str] | None = None,
 ) -> Any:
     """Returns the pipeline, with what KFP fixes when it compiles.
 
     Args:
         retries: how often KFP starts a failed training step again.
         timeout_s: seconds that the pod of a training step may take, and the default of the parameter.
-        volume: name of a PersistentVolumeClaim for who keeps tables, champions or checkpoints on a volume;
-            empty mounts none.
-        mount_path: where steps see it, so that `champions` is a folder under it.
+        launcher: default of the parameter of that name.
+        storage: a PersistentVolumeClaim and where steps, and the pods of training, mount it, such as
+            `("geokfp-data", "/data")`; `champions`, tables, `hand_over`, `checkpoint_folder` may lie there.
     """
-    policy = training_policy(retries, timeout_s)
+    policy, default_launcher = training_policy(retries, timeout_s), launcher
 
     @dsl.pipeline(  # type: ignore[untyped-decorator]
         name="scheduled-retrain",
@@ -83,6 +87,10 @@ def make_scheduled_retrain(
         user_code: str = "",
         model_options: dict[str, Any] = {},  # noqa: B006
         export_formats: list[str] = ["torchscript", "onnx"],  # noqa: B006
+        launcher: str = default_launcher,
+        hand_over: str = "",
+        namespace: str = "",
+        service_account: str = "",
         timeout_s: int = timeout_s,
         seed: int = 0,
     ) -> None:
@@ -126,6 +134,10 @@ def make_scheduled_retrain(
             user_code: Folder or .py file (path or URI) with that module; it is executed, so trust it.
             model_options: Further options of the model, such as num_heads of gat.
             export_formats: Among torchscript, onnx; weights and model card are always written.
+            launcher: local, or job, jobset, trainjob or dgljob - training in pods, one a part.
+            hand_over: Folder that training and its pods share; empty: beside the model's object.
+            namespace: Namespace of the pods; empty: the run's own.
+            service_account: Account that the pods run under; empty: the namespace's default.
             timeout_s: Seconds that training may take; its pod's limit is fixed when compiled.
             seed: Seed of split, partition, weights and sampling.
         """
@@ -190,6 +202,11 @@ def make_scheduled_retrain(
                 entry_point=entry_point,
                 user_code=user_code,
                 model_options=model_options,
+                launcher=launcher,
+                hand_over=hand_over,
+                run_id=dsl.PIPELINE_JOB_ID_PLACEHOLDER,
+                namespace=namespace,
+                service_account=service_account,
                 seed=seed,
                 timeout_s=timeout_s,
             ),
@@ -229,8 +246,9 @@ def make_scheduled_retrain(
                 ),
                 "Promote model",
             )
-        for task in (opened, ingest, train, evaluate, promote) if volume else ():
-            apply_storage(task, volume, mount_path)
+        if storage is not None:
+            for task in (opened, ingest, train, evaluate, promote):
+                apply_storage(task, *storage)
 
     return scheduled_retrain
 

@@ -35,11 +35,11 @@ def test_the_config_of_every_step_is_known(name: str) -> None:
     if name == "scheduled_retrain":
         assert others.pop("open_window") == {"scheduled_time"}
         assert others.pop("ingest_graph") == {"nodes", "edges", "features"}
-        assert others.pop("train_gnn") == {"warm_start"}
+        assert others.pop("train_gnn") == {"warm_start", "run_id"}
         assert others.pop("evaluate_challenger") == {"champion"}
         assert others.pop("promote_model") == {"window"}
-    if name == "single_site":
-        assert others.pop("train_gnn") == {"run_id"}
+    for training in {"train_gnn", "geo_train_gnn", "geo_train"} & set(others):
+        assert others.pop(training) == {"run_id"}
     assert others == ({"partition_graph": {"fingerprint"}} if "partition_graph" in steps else {})
     check_options(built_in(name), {})
 

@@ -71,7 +71,7 @@ def test_a_volume_is_mounted_where_champions_are_read_and_written(tmp_path: Path
     from geokfp.pipelines.scheduled_retrain.pipeline import make_scheduled_retrain
     from kfp.compiler import Compiler
 
-    Compiler().compile(make_scheduled_retrain(volume="kept", mount_path="/kept"), str(tmp_path / "p.yaml"))
+    Compiler().compile(make_scheduled_retrain(storage=("kept", "/kept")), str(tmp_path / "p.yaml"))
     _, platform = yaml.safe_load_all((tmp_path / "p.yaml").read_text())
     executors = platform["platforms"]["kubernetes"]["deploymentSpec"]["executors"]
     mounted = {name for name, settings in executors.items() if "pvcMount" in settings}
