@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from geokfp.components._images import PARENTS, image
 
 from .errors import UsageError
 from .image_prefix import check_prefix
@@ -57,14 +56,16 @@ def images(
 
     Example: `geokfp images --image-prefix registry.example.com/team --push | sh -e`
     """
+    from geokfp.components._images import PARENTS
+
     before = check_prefix(prefix)
     if push and not before:
         raise UsageError("--push: --image-prefix is needed, the registry to push to")
     arguments = _arguments(build_arg or [])
     if wheels is not None and not wheels.is_dir():
         raise UsageError(f"--wheels {wheels}: a folder of wheels is needed")
-    for name in PARENTS:
-        typer.echo(shlex.join(_build(name, before, engine, arguments, wheels)))
+    for name, parent in PARENTS.items():
+        typer.echo(shlex.join(_build(name, parent, before, engine, arguments, wheels)))
         if push:
             typer.echo(shlex.join([engine.value, "push", _reference(name, before)]))
 
@@ -81,13 +82,13 @@ def _arguments(texts: list[str]) -> dict[str, str]:
 
 
 def _build(
-    name: str, prefix: str, engine: Engine, arguments: Mapping[str, str], wheels: Path | None
+    name: str, parent: str, prefix: str, engine: Engine, arguments: Mapping[str, str], wheels: Path | None
 ) -> Iterator[str]:
     # buildah keeps no layers for the next build unless it is told to; docker does.
     yield from ("docker", "build") if engine is Engine.docker else ("buildah", "build", "--layers")
     yield from ("--file", f"images/{name}/Dockerfile")
-    if prefix and PARENTS[name]:
-        yield from ("--build-arg", f"PARENT_IMAGE={_reference(PARENTS[name], prefix)}")
+    if prefix and parent:
+        yield from ("--build-arg", f"PARENT_IMAGE={_reference(parent, prefix)}")
     for argument, value in arguments.items():
         if argument in ARGUMENTS[name]:
             yield from ("--build-arg", f"{argument}={value}")
@@ -97,4 +98,6 @@ def _build(
 
 
 def _reference(name: str, prefix: str) -> str:
+    from geokfp.components._images import image  # late: listing pipelines loads no component
+
     return f"{prefix}/{image(name)}" if prefix else image(name)
