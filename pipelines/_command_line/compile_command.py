@@ -77,14 +77,31 @@ def compile_pipelines(
         manifests.options(each.pipeline_spec.pipeline_info, _version()) if kubernetes_manifests else None
         for each in components
     ]
+    paths = _paths(components, output)
     try:
         output.mkdir(parents=True, exist_ok=True)
+        for component, path, names_of_objects in zip(components, paths, options, strict=True):
+            write_package(component, path, names_of_objects)
+            typer.echo(path)
     except OSError as error:
-        raise UsageError(f"--output {output}: {error.strerror}") from error
-    for component, names_of_objects in zip(components, options, strict=True):
-        path = output / f"{component.pipeline_spec.pipeline_info.name.replace('-', '_')}.yaml"
-        write_package(component, path, names_of_objects)
-        typer.echo(path)
+        raise UsageError(f"--output {output}: {error.strerror or error}") from error
+
+
+def _paths(components: Collection[Any], output: Path) -> list[Path]:
+    paths: dict[Path, str] = {}
+    for component in components:
+        name = component.pipeline_spec.pipeline_info.name
+        path = output / f"{name.replace('-', '_')}.yaml"
+        if path.parent != output or "\0" in name:
+            raise UsageError(f"pipeline {name!r}: allowed: a name that a file can have")
+        if path in paths:
+            raise UsageError(
+                f"pipelines {paths[path]!r} and {name!r}: both would be {path}; allowed: one of them"
+            )
+        if path.is_dir():
+            raise UsageError(f"--output {output}: {path} is a folder; allowed: a file, or nothing")
+        paths[path] = name
+    return list(paths)
 
 
 def _load(name: str, prefix: str) -> Any:

@@ -5,7 +5,9 @@ from typing import Any
 
 from .errors import UsageError
 
-_PREFIX = re.compile(r"[a-z0-9][a-z0-9._:/-]*", re.IGNORECASE)
+_HOST = r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?"
+_FOLDER = r"[a-z0-9]+((\.|__?|-+)[a-z0-9]+)*"
+_PREFIX = re.compile(rf"{_HOST}(/{_FOLDER})*/?")
 
 
 def check_prefix(prefix: str) -> str:
@@ -16,7 +18,8 @@ def check_prefix(prefix: str) -> str:
     """
     if prefix and not _PREFIX.fullmatch(prefix):
         raise UsageError(
-            f"--image-prefix {prefix}: a registry and folder such as localhost:5000/team is needed"
+            f"--image-prefix {prefix}: a registry and folder such as localhost:5000/team is needed, "
+            "folders in small letters, without https:// and tag"
         )
     return prefix.rstrip("/")
 

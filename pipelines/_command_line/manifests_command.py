@@ -8,9 +8,13 @@
       training-runtime.yaml   what TrainJobs refer to (with the launcher trainjob)
       example-storage.yaml    a volume to hand files over by
       example-secrets.yaml    certificates and an object store's keys, to fill in
+
+Examples are the user's once they are written: one that is there is left as it is.
 """
 
+import os
 import re
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,6 +26,8 @@ from .errors import UsageError
 from .image_prefix import check_prefix
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_ACCOUNT = re.compile(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?")
+_EXAMPLE = "example-"
 _RUNTIME_TTL_S = 3600
 _COMMENTS = {
     "role": "Rights of the account that steps run under: what the launcher calls, and no more.",
@@ -69,7 +75,10 @@ def manifests(
     Example: `geokfp manifests --namespace team --service-account default-editor --launcher jobset -o cluster`
     """
     _check_name("--namespace", namespace)
-    _check_name("--service-account", service_account)
+    if not _ACCOUNT.fullmatch(service_account):
+        raise UsageError(
+            f"--service-account {service_account}: small letters, digits, - and . are allowed, at most 253"
+        )
     _check_name("--service-account-namespace", service_account_namespace or namespace)
     prefix = check_prefix(image_prefix)
     kinds = _kinds(launcher)
@@ -129,8 +138,19 @@ def _write(texts: Mapping[str, str], output: Path) -> list[Path]:
     try:
         output.mkdir(parents=True, exist_ok=True)
         paths = {name: output / f"{name}.yaml" for name in texts}
-        for name, text in texts.items():
-            paths[name].write_text(text, encoding="utf-8")
+        return [path for name, path in paths.items() if _put(path, texts[name], name.startswith(_EXAMPLE))]
     except OSError as error:
-        raise UsageError(f"--output {output}: {error.strerror or error}; a folder is needed") from error
-    return list(paths.values())
+        at = error.filename or output
+        raise UsageError(f"--output {output}: {at}: {error.strerror or error}; a folder is needed") from error
+
+
+def _put(path: Path, text: str, example: bool) -> bool:
+    """Writes a file, whole or not at all, unless it is an example that was changed by hand."""
+    if example and path.is_file() and path.read_bytes() != text.encode():
+        typer.echo(f"geokfp: {path} is kept as it is: remove it to have the example again", err=True)
+        return False
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.stem}-") as folder:
+        temporary = Path(folder) / path.name
+        temporary.write_text(text, encoding="utf-8")
+        os.replace(temporary, path)
+    return True

@@ -53,6 +53,7 @@ def submit(
         typer.Option(
             metavar="S",
             min=0.01,
+            max=10 * 52 * WEEK_S,
             help="Wait for this long, then leave the run (exit status 124); otherwise a week.",
             rich_help_panel=_WATCHING,
             show_default=False,
@@ -60,7 +61,9 @@ def submit(
     ] = WEEK_S,
     poll_s: Annotated[
         float,
-        typer.Option(metavar="S", min=0.01, help="Seconds between two looks.", rich_help_panel=_WATCHING),
+        typer.Option(
+            metavar="S", min=0.01, max=3600, help="Seconds between two looks.", rich_help_panel=_WATCHING
+        ),
     ] = 5.0,
     terminate_on_interrupt: Annotated[
         bool,

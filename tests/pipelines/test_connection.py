@@ -64,3 +64,13 @@ def test_an_answer_that_does_not_come_is_waited_for_so_long(monkeypatch: pytest.
             connection.asking("looking", made.address),
         ):
             made.client.get_run("one")
+
+
+@pytest.mark.parametrize("option", ["token_file", "cookies_file"])
+@pytest.mark.parametrize("content", [b"", b"\n", b"a\nb", b"a\x00b", b"\xff", "tök€n".encode()])
+def test_what_no_header_can_hold_is_refused(option: str, content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "secret"
+    path.write_bytes(content)
+    says = f"^--{option.replace('_', '-')} {re.escape(str(path))}: allowed: one line of printable ASCII$"
+    with pytest.raises(UsageError, match=says):
+        Address(host="http://kubeflow.example.com", **{option: path})  # type: ignore[arg-type]

@@ -21,6 +21,11 @@ from hypothesis import strategies as st
         ("0 0 * * 7", "0 0 0 * * 0"),
         ("0 0 * * 5-7", "0 0 0 * * 0,5,6"),
         ("0 0 * * 1/2", "0 0 0 * * 1/2"),
+        ("0 0 * * 1,7/2", "0 0 0 * * 0,1"),
+        ("0 0 * * 1-7/5", "0 0 0 * * 1,6"),
+        ("0 0 * * MON-SUN", "0 0 0 * * 0,1,2,3,4,5,6"),
+        ("0 0 * * sun-tue", "0 0 0 * * sun-tue"),
+        ("*/60 */24 * * *", "0 */60 */24 * * *"),
         ("0 0 * * */7", "0 0 0 * * */7"),
         ("0 0 31 2 FRI", "0 0 0 31 2 FRI"),
         ("0 0 29 2 *", "0 0 0 29 2 *"),
@@ -45,8 +50,12 @@ def test_five_fields_become_six(expression: str, six: str) -> None:
         ("0 0 * * 8", "day of week '8'; allowed: 0 to 7, or SUN to SAT"),
         ("0 0 * * MONDAY", "day of week 'MONDAY'; allowed: 0 to 7, or SUN to SAT"),
         ("0 18-8 * * *", "hour '18-8'; allowed: a range that rises, as 8-18"),
-        ("*/0 * * * *", "minute '*/0'; allowed: a step of 1 or more"),
-        ("*/x * * * *", "minute '*/x'; allowed: a step of 1 or more"),
+        ("*/0 * * * *", "minute '*/0'; allowed: a step of 1 to 60"),
+        ("*/x * * * *", "minute '*/x'; allowed: a step of 1 to 60"),
+        ("*/90 * * * *", "minute '*/90'; allowed: a step of 1 to 60"),
+        ("0 */99999999999999999999 * * *", "'; allowed: a step of 1 to 24"),
+        pytest.param(f"{'9' * 5000} * * * *", "'; allowed: 0 to 59", id="longer than Python counts"),
+        ("0 0 * * FRI-MON", "day of week 'FRI-MON'; allowed: a range that rises, as 1-5"),
         ("? * * * *", "minute '?'; allowed: ? only in the two fields of days"),
         ("1, * * * *", "minute ''; allowed: a value, a range a-b, * or one of them with /step, by commas"),
         ("*-5 * * * *", "minute '*-5'; allowed: a value, a range"),
@@ -82,7 +91,9 @@ def test_intervals_have_units(text: str, seconds: int) -> None:
     assert seconds_of(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["", "6", "0h", "h", "6x", "12h1d", "-6h", "1.5h", "6 h"])
+@pytest.mark.parametrize(
+    "text", ["", "6", "0h", "h", "6x", "12h1d", "-6h", "1.5h", "6 h", "5001w", f"{'9' * 5000}s"]
+)
 def test_other_intervals_are_refused(text: str) -> None:
     with pytest.raises(UsageError, match="allowed: numbers with w, d, h, m or s, such as 6h or 1d12h"):
         seconds_of(text)
@@ -128,6 +139,14 @@ def test_other_texts_are_no_macros(package: Package, text: str) -> None:
         ),
         ({"nodes": "[[ScheduledTime.]]"}, "allowed: a layout of Go's"),
         ({"nodes": "[[RunUUID.2006]]"}, "[[RunUUID.2006]]; allowed: [[RunUUID]]"),
+        ({"nodes": "[[ScheduledTime ]]"}, "[[ScheduledTime ]] is no macro"),
+        ({"nodes": "[[Scheduled-Time]]"}, "[[Scheduled-Time]] is no macro"),
+        ({"nodes": "[[ScheduledTime:2006]]"}, "[[ScheduledTime:2006]] is no macro"),
+        (
+            {"nodes": "{{ $.scheduledTime.strftime('%d') }}"},
+            "{{ $.scheduledTime.strftime('%d') }} is no macro",
+        ),
+        ({"nodes": "{{$scheduledTime}}"}, "{{$scheduledTime}} is no macro"),
         ({"nodes": "{{$.scheduledTime}}"}, "{{$.scheduledTime}} is no macro"),
         ({"nodes": "{{$.pipeline_job_name}}"}, "{{$.pipeline_job_name}} is no macro"),
         ({"topology": {"root": "[[RunUUID]]:1"}}, "[[RunUUID]] in a dict; allowed: in text parameters only"),

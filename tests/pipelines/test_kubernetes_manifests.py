@@ -113,3 +113,30 @@ def test_a_version_of_python_is_a_name() -> None:
     assert options["pipeline_display_name"] == "mine"
     with pytest.raises(UsageError, match="--pipeline-version 1\\+1"):
         ManifestNames(version="1+1").options(info, "")
+
+
+def renamed(path: Path, name: str) -> str:
+    text = compiled_package("single_site").read_text(encoding="utf-8")
+    path.write_text(text.replace("  name: single-site\n", f"  name: {name}\n"), encoding="utf-8")
+    return str(path)
+
+
+def test_no_file_is_written_outside_the_folder(geokfp: Typed, tmp_path: Path) -> None:
+    ended = geokfp("compile", renamed(tmp_path / "a.yaml", "../evil"), "--output", "out")
+    says = "geokfp: pipeline '../evil': allowed: a name that a file can have\n"
+    assert (ended.status, ended.err) == (2, says)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.yaml"]
+
+
+def test_two_pipelines_of_one_file_are_refused(geokfp: Typed, tmp_path: Path) -> None:
+    ended = geokfp("compile", "single_site", renamed(tmp_path / "a.yaml", "single_site"), "--output", "out")
+    assert ended.status == 2
+    assert "pipelines 'single-site' and 'single_site': both would be out/single_site.yaml" in ended.err
+    assert not Path("out").exists()
+
+
+def test_a_folder_in_the_files_place_is_refused(geokfp: Typed) -> None:
+    Path("out/single_site.yaml").mkdir(parents=True)
+    ended = geokfp("compile", "single_site", "--output", "out")
+    says = "geokfp: --output out: out/single_site.yaml is a folder; allowed: a file, or nothing\n"
+    assert (ended.status, ended.err) == (2, says)

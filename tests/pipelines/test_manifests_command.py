@@ -111,3 +111,29 @@ def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match="a folder is needed"):
         manifests(output=tmp_path / "file")
+
+
+def test_an_example_that_was_filled_in_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    manifests(output=tmp_path, launcher=["job"])
+    secrets, role = tmp_path / "example-secrets.yaml", tmp_path / "role.yaml"
+    mine = secrets.read_text().replace("to be filled in", "mine")
+    secrets.write_text(mine)
+    capsys.readouterr()
+    manifests(output=tmp_path, launcher=["jobset"])
+    printed = capsys.readouterr()
+    assert secrets.read_text() == mine
+    assert "jobsets" in role.read_text()
+    assert str(secrets) not in printed.out
+    assert printed.err == f"geokfp: {secrets} is kept as it is: remove it to have the example again\n"
+
+
+def test_a_service_account_may_have_dots(tmp_path: Path) -> None:
+    manifests(output=tmp_path, service_account="team.runner")
+    assert written(tmp_path)["role"][1]["subjects"][0]["name"] == "team.runner"
+
+
+def test_a_folder_in_a_files_place_is_named(tmp_path: Path) -> None:
+    (tmp_path / "role.yaml").mkdir()
+    with pytest.raises(UsageError, match=r"role.yaml: Is a directory; a folder is needed"):
+        manifests(output=tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["role.yaml"]

@@ -1,10 +1,13 @@
 """`geokfp schedule` against a double of the API that is strict about what it is sent."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from geokfp.pipelines._command_line.server.interval import seconds_of
+from kfp import Client
+from kfp_server_api import ApiException
 from support import toy_pipelines
 from support.pipelines_server import PipelinesServer, serving
 from support.typed_commands import Typed, typed_command
@@ -107,6 +110,90 @@ def test_an_old_schedule_that_stays_keeps_its_place(toy: Path, api: PipelinesSer
     assert only(api)["recurring_run_id"] == "schedule-2"
 
 
+def after(monkeypatch: pytest.MonkeyPatch, method: str, happens: Callable[[], None]) -> None:
+    """Lets something happen when a request has been answered, before the command goes on."""
+    asked = getattr(Client, method)
+
+    def asked_then(*arguments: Any, **options: Any) -> Any:
+        made = asked(*arguments, **options)
+        monkeypatch.setattr(Client, method, asked)
+        happens()
+        return made
+
+    monkeypatch.setattr(Client, method, asked_then)
+
+
+def interrupt() -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("method", "left", "says"),
+    [
+        ("create_recurring_run", "6h", "schedule 'toy' is as it was"),
+        ("delete_recurring_run", "7h", "schedule 'toy' is set all the same"),
+    ],
+)
+def test_an_interrupted_change_leaves_one_schedule(
+    method: str,
+    left: str,
+    says: str,
+    toy: Path,
+    api: PipelinesServer,
+    geokfp: Typed,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    geokfp("schedule", toy, "--interval", "6h")
+    after(monkeypatch, method, interrupt)
+    ended = geokfp("schedule", toy, "--interval", "7h")
+    assert (ended.status, ended.err) == (130, f"geokfp: interrupted; {says}\n")
+    assert only(api)["trigger"] == {"periodic_schedule": {"interval_second": str(seconds_of(left))}}
+
+
+def test_an_interrupted_creation_leaves_none(
+    toy: Path, api: PipelinesServer, geokfp: Typed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    after(monkeypatch, "create_recurring_run", interrupt)
+    ended = geokfp("schedule", toy, "--interval", "7h")
+    assert (ended.status, ended.err) == (130, "geokfp: interrupted; there is no schedule 'toy'\n")
+    assert api.recurring == []
+
+
+def test_an_answer_that_is_lost_leaves_the_new_schedule(
+    toy: Path, api: PipelinesServer, geokfp: Typed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost() -> None:
+        raise ApiException(status=504, reason="Gateway Timeout")
+
+    geokfp("schedule", toy, "--interval", "6h")
+    after(monkeypatch, "delete_recurring_run", lost)
+    assert geokfp("schedule", toy, "--interval", "7h").out.startswith("replaced toy (schedule-3)")
+    assert only(api)["recurring_run_id"] == "schedule-3"
+
+
+@pytest.mark.parametrize(("made_at", "status"), [("2000", 0), ("2100", 1)])
+def test_of_two_calls_at_once_the_later_one_stands(
+    made_at: str,
+    status: int,
+    toy: Path,
+    api: PipelinesServer,
+    geokfp: Typed,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def other_call() -> None:
+        own = {"recurring_run_id": "other", "created_at": f"{made_at}-01-01T00:00:00Z"}
+        api.recurring.append({**api.recurring[0], **own})
+
+    after(monkeypatch, "create_recurring_run", other_call)
+    ended = geokfp("schedule", toy, "--interval", "6h")
+    assert ended.status == status
+    assert only(api)["recurring_run_id"] == ("other" if status else "schedule-2")
+    if status:
+        assert ended.err == (
+            "geokfp: schedule 'toy': another call has set it at the same time; that one stands\n"
+        )
+
+
 def test_schedules_are_listed_beyond_one_page(toy: Path, api: PipelinesServer, geokfp: Typed) -> None:
     assert geokfp("schedule", "list").out == "no schedules\n"
     geokfp("schedule", toy, "--cron", "*/5 * * * *", "--name", "often")
@@ -181,6 +268,9 @@ def test_a_refusal_is_one_line(toy: Path, api: PipelinesServer, geokfp: Typed) -
     api.fail("POST", "/recurringruns", 500, message="InternalServerError: no space\nstack")
     ended = geokfp("schedule", toy, "--interval", "6h")
     assert ended.status == 1
-    assert ended.err == f"geokfp: {api.url}: schedule 'toy': status 500: InternalServerError: no space\n"
+    assert ended.err == (
+        f"geokfp: {api.url}: schedule 'toy': status 500: InternalServerError: no space; "
+        "there is no schedule 'toy'\n"
+    )
     api.fail("GET", "/recurringruns", 401)
     assert "listing schedules: status 401: it does not know who asks" in geokfp("schedule", "list").err

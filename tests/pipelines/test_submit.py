@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,7 +15,8 @@ from geokfp.pipelines import compiled_package
 from geokfp.pipelines._command_line.errors import ServerError, StillRunning
 from geokfp.pipelines._command_line.package import read_package
 from geokfp.pipelines._command_line.server import runs
-from geokfp.pipelines._command_line.server.connection import Address, connect
+from geokfp.pipelines._command_line.server.connection import Address, Connection, connect
+from kfp import Client
 from support import toy_pipelines
 from support.clock import FakeClock
 from support.pipelines_server import PipelinesServer, serving
@@ -167,13 +169,31 @@ def test_a_run_that_does_not_succeed_ends_with_one_line(
             "mode=[[ScheduledTime]]: [[ScheduledTime]] in a run that no sched",
         ),
         (["--image-prefix", "a b"], "--image-prefix a b: a registry and folder"),
+        (["--image-prefix", "https://r/x"], "--image-prefix https://r/x: a registry and folder"),
+        (["--image-prefix", "r/x:tag"], "--image-prefix r/x:tag: a registry and folder"),
+        (["--image-prefix", "r/X"], "--image-prefix r/X: a registry and folder"),
+        (["--host", "http://[::1"], "--host 'http://[::1': allowed: a URL such as https://"),
+        (["--host", "http://a:99999"], "--host 'http://a:99999': allowed: a URL such as https://"),
+        (["--host", "http://a/#/runs"], "--host 'http://a/#/runs': allowed: a URL such as https://"),
+        (["--host", "http://a\nb"], "--host 'http://a\\nb': allowed: a URL such as https://"),
+        (["--token-file", "/"], "--token-file /: Is a directory; allowed: a file that can be read"),
+        (["--cookies-file", "/"], "--cookies-file /: Is a directory; allowed: a file that can be read"),
+        (["--ca-file", "/"], "--ca-file /: Is a directory; allowed: a file that can be read"),
+        (["--name", "a\nb"], "--name 'a\\nb': allowed: text on one line"),
+        (["--name", " "], "--name ' ': allowed: text on one line"),
+        (["--experiment", ""], "--experiment '': allowed: text on one line"),
+        (["--service-account", "My_account"], "--service-account My_account: allowed: small letters"),
+        (["--pipeline-root", "bucket/runs"], "--pipeline-root bucket/runs: allowed: a URI such as s3://"),
         (
             ["--host", "kubeflow.example.com"],
             "--host 'kubeflow.example.com': allowed: a URL such as https://",
         ),
         (["--host", ""], "--host is needed: the URL of the installation, here or as KF_PIPELINES_ENDPOINT"),
-        (["--ca-file", "absent.pem"], "--ca-file absent.pem: allowed: a file that can be read"),
-        (["--token-file", "absent"], "--token-file absent: allowed: a file that can be read"),
+        (
+            ["--ca-file", "absent.pem"],
+            "--ca-file absent.pem: No such file or directory; allowed: a file",
+        ),
+        (["--token-file", "absent"], "--token-file absent: No such file or directory; allowed: a file"),
         (["-p", f"mode={'x' * 10_000}"], "toy: its values have 10012 characters as JSON; allowed: 10000"),
     ],
 )
@@ -312,3 +332,27 @@ def test_an_installation_that_stays_away_is_given_up(toy: Path, api: PipelinesSe
             lambda _: None,
             runs.Waiting(poll_s=1, timeout_s=3, now=clock, sleep=clock.advance),
         )
+
+
+def test_the_time_to_wait_ends_between_two_looks() -> None:
+    slept: list[float] = []
+    running = SimpleNamespace(state="RUNNING", run_details=None)
+    client = SimpleNamespace(get_run=lambda run_id: running)
+    made = Connection(address=Address(host="http://kubeflow.example.com"), client=client)
+    waiting = runs.Waiting(poll_s=3600, timeout_s=7, now=lambda: sum(slept), sleep=slept.append)
+    package = read_package(compiled_package("single_site"))
+    with pytest.raises(StillRunning, match="run one still goes on after 7 s, no step running"):
+        runs.watch(made, "one", package, lambda states: None, waiting)
+    assert slept == [7]
+
+
+def test_interrupted_while_it_starts_it_says_that_the_run_may_be_there(
+    toy: Path, api: PipelinesServer, geokfp: Typed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Client, "run_pipeline", interrupted)
+    ended = geokfp("submit", toy, "--host", api.url, "--name", "one")
+    assert ended.status == 130
+    assert ended.err == f"geokfp: interrupted; run 'one' may have been started: {api.url}/#/runs\n"

@@ -46,16 +46,16 @@ class Address:
     """Certificates that the server's is held against, in place of the public ones."""
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.host)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        if not _is_address(self.host):
             raise UsageError(
-                f"--host {self.host!r}: allowed: a URL such as https://kubeflow.example.com/pipeline"
+                f"--host {self.host!r}: allowed: a URL such as https://kubeflow.example.com/pipeline, "
+                "without what the UI puts after # or ?"
             )
-        for option in ("token_file", "cookies_file", "ca_file"):
-            path: Path | None = getattr(self, option)
-            if path is not None and not os.access(path, os.R_OK):
-                raise UsageError(f"--{option.replace('_', '-')} {path}: allowed: a file that can be read")
+        for option, header in (("--token-file", self.token_file), ("--cookies-file", self.cookies_file)):
+            if header is not None and not _is_header(_read(option, header)):
+                raise UsageError(f"{option} {header}: allowed: one line of printable ASCII")
         if self.ca_file is not None:
+            _read("--ca-file", self.ca_file)
             try:
                 ssl.create_default_context(cafile=self.ca_file)
             except ssl.SSLError as error:
@@ -131,6 +131,27 @@ def quiet() -> Iterator[None]:
     """Drops what kfp prints: links, which the command shows itself."""
     with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere):
         yield
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port or an address of IPv6 that is none
+        return False
+    return whole and url.isprintable() and not any(mark in url for mark in " #?")
+
+
+def _read(option: str, path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{option} {path}: {error.strerror}; allowed: a file that can be read") from error
+
+
+def _is_header(content: bytes) -> bool:
+    text = content.strip()
+    return text.isascii() and text.decode("ascii").isprintable() and bool(text)
 
 
 def _refusal(error: Any) -> str:

@@ -13,6 +13,7 @@ from ..errors import UsageError
 _MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
 _DAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 _LONGEST_MONTH = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_SEVEN = re.compile(r"(?<!/)\b0*7\b|-SUN\b", re.IGNORECASE)
 _PART = re.compile(r"(?P<first>\*|\?|\w+)(?:-(?P<last>\w+))?(?:/(?P<step>\w+))?", re.ASCII)
 
 
@@ -84,23 +85,30 @@ def _part(field: _Field, part: str, expression: str) -> range:
         return range(field.low, field.greatest + 1, step)
     first = _value(field, match["first"], part, expression)
     if match["last"] is None:
-        return range(first, (field.greatest if match["step"] else first) + 1, step)
+        return range(first, max(first, field.greatest if match["step"] else first) + 1, step)
     last = _value(field, match["last"], part, expression)
+    if match["last"].upper() == "SUN" and first > 0:
+        last = field.high
     if last < first:
         raise _wrong(field, part, expression, f"a range that rises, as {last}-{first}")
     return range(first, last + 1, step)
 
 
 def _step(field: _Field, text: str | None, part: str, expression: str) -> int:
-    if text is not None and (not text.isdecimal() or int(text) < 1):
-        raise _wrong(field, part, expression, "a step of 1 or more")
+    longest = field.greatest - field.low + 1  # a longer one would start at the first value alone
+    if text is not None and not (_is_short(text) and 1 <= int(text) <= longest):
+        raise _wrong(field, part, expression, f"a step of 1 to {longest}")
     return int(text or 1)
+
+
+def _is_short(text: str) -> bool:
+    return text.isdecimal() and len(text) < 9  # beyond that lies what the scheduler cannot count
 
 
 def _value(field: _Field, text: str, part: str, expression: str) -> int:
     if text.upper() in field.names:
         return field.names.index(text.upper()) + field.low
-    if text.isdecimal() and field.low <= int(text) <= field.high:
+    if _is_short(text) and field.low <= int(text) <= field.high:
         return int(text)
     names = f", or {field.names[0]} to {field.names[-1]}" if field.names else ""
     raise _wrong(field, part, expression, f"{field.low} to {field.high}{names}")
@@ -120,5 +128,5 @@ def _check_date(days: set[int], months: set[int], texts: Sequence[str], expressi
 
 
 def _without_seven(text: str, days: set[int]) -> str:
-    """KFP has Sunday as 0 only: a field that says 7 is spelt out."""
-    return ",".join(map(str, sorted({day % 7 for day in days}))) if 7 in days else text
+    """KFP has Sunday as 0 only: a field that says 7, or ends a range with Sunday, is spelt out."""
+    return ",".join(map(str, sorted({day % 7 for day in days}))) if _SEVEN.search(text) else text

@@ -5,7 +5,8 @@ import re
 from ..errors import UsageError
 
 _SECONDS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
-_INTERVAL = re.compile("".join(rf"(?:(\d+){unit})?" for unit in _SECONDS), re.ASCII)
+_INTERVAL = re.compile("".join(rf"(?:(\d{{1,10}}){unit})?" for unit in _SECONDS), re.ASCII)
+_LONGEST_WEEKS = 5_000  # KFP's scheduler counts in nanoseconds, which reach for 292 years
 
 
 def seconds_of(text: str) -> int:
@@ -15,7 +16,7 @@ def seconds_of(text: str) -> int:
         text: numbers with units, the greatest unit first: w, d, h, m, s.
 
     Raises:
-        UsageError: it is not of this form, or is less than a second.
+        UsageError: it is not of this form, is less than a second, or longer than KFP's scheduler can count.
     """
     match = _INTERVAL.fullmatch(text.strip().lower())
     total = (
@@ -26,8 +27,11 @@ def seconds_of(text: str) -> int:
             for number, seconds in zip(match.groups(), _SECONDS.values(), strict=True)
         )
     )
-    if total < 1:
-        raise UsageError(f"--interval {text}: allowed: numbers with w, d, h, m or s, such as 6h or 1d12h")
+    if not 1 <= total <= _LONGEST_WEEKS * _SECONDS["w"]:
+        raise UsageError(
+            f"--interval {text}: allowed: numbers with w, d, h, m or s, such as 6h or 1d12h, 1s to "
+            f"{_LONGEST_WEEKS}w"
+        )
     return total
 
 

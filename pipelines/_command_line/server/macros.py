@@ -12,11 +12,11 @@ from ..errors import UsageError
 from ..package import Package
 
 _MACRO = re.compile(
-    r"\[\[(?P<name>[A-Za-z_]\w*)(?:\.(?P<layout>[^\]]*))?\]\]|\{\{\$\.(?P<expression>[^}]*)\}\}"
+    r"\[\[(?P<name>\s*[^\W\d][\w\s:-]*)(?:\.(?P<layout>[^\]]*))?\]\]|\{\{(?P<expression>\s*\$\.?[^}]*)\}\}"
 )
 _TIMES = ("CurrentTime", "ScheduledTime")
 _EXPRESSION = re.compile(
-    r"(?P<name>scheduledTime|currentTime)\.strftime\((?P<quote>['\"])(?P<format>.+)(?P=quote)\)"
+    r"\$\.(?P<name>scheduledTime|currentTime)\.strftime\((?P<quote>['\"])(?P<format>.+)(?P=quote)\)"
 )
 _GO_PARTS = re.compile(r"2006|06|Jan(?:uary)?|Mon(?:day)?|01|02|15|03|04|05|PM|MST|Z0700|-0700|[1-5]")
 _LAYOUT = "a layout of Go's, which writes 2 January 2006 15:04:05 as the time should look, such as 2006-01-02"
@@ -70,7 +70,7 @@ def _check(shown: str, match: re.Match[str], *, scheduled: bool) -> None:
 
 
 def _check_expression(shown: str, match: re.Match[str]) -> str:
-    found = _EXPRESSION.fullmatch(match["expression"].strip())
+    found = _EXPRESSION.fullmatch(match["expression"])
     if found is None:
         raise UsageError(f"{shown}: {match[0]} is no macro; allowed: {_ALLOWED}")
     return found["name"][0].upper() + found["name"][1:]

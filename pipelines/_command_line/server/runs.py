@@ -1,11 +1,12 @@
 """One run on an installation: start it, watch it, say why it failed."""
 
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import ServerError, StillRunning
+from ..errors import Interrupted, ServerError, StillRunning, UsageError
 from ..failure import last_error
 from ..options import in_pipeline_words
 from ..package import Package
@@ -21,6 +22,8 @@ _LOG_PATHS = tuple(
     f"/apis/{version}/runs/{{run_id}}/nodes/{{node_id}}/log" for version in ("v2beta1", "v1alpha1")
 )
 _TAIL_BYTES = 1 << 16
+_ACCOUNT = re.compile(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?")
+_ROOT = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/]\S*")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -37,6 +40,17 @@ class RunOptions:
     """URI under which steps write their artifacts."""
     no_cache: bool = False
     """Whether steps that the package caches run all the same."""
+
+    def __post_init__(self) -> None:
+        for option, text in (("--name", self.name), ("--experiment", self.experiment)):
+            if not text.strip() or not text.isprintable():
+                raise UsageError(f"{option} {text!r}: allowed: text on one line")
+        if self.service_account and not _ACCOUNT.fullmatch(self.service_account):
+            raise UsageError(
+                f"--service-account {self.service_account}: allowed: small letters, digits, - and ."
+            )
+        if self.pipeline_root and not _ROOT.fullmatch(self.pipeline_root):
+            raise UsageError(f"--pipeline-root {self.pipeline_root}: allowed: a URI such as s3://bucket/runs")
 
     def given(self) -> dict[str, Any]:
         """Returns what kfp's client takes of it."""
@@ -76,17 +90,24 @@ def start(connection: Connection, submission: Submission, options: RunOptions) -
     """Starts a run and returns its id.
 
     Raises:
+        Interrupted: Ctrl-C, when it is not known whether the run was started.
         ServerError: the installation does not answer or refuses.
     """
     experiment = experiment_id(connection, options.experiment)
-    with asking("starting the run", connection.address), quiet(), submission.file() as path:
-        run = connection.client.run_pipeline(
-            experiment,
-            options.name,
-            pipeline_package_path=path,
-            params=dict(submission.arguments),
-            **options.given(),
-        )
+    perhaps = f"run {options.name!r} may have been started: {connection.address.host.rstrip('/')}/#/runs"
+    try:
+        with asking("starting the run", connection.address), quiet(), submission.file() as path:
+            run = connection.client.run_pipeline(
+                experiment,
+                options.name,
+                pipeline_package_path=path,
+                params=dict(submission.arguments),
+                **options.given(),
+            )
+    except Unanswered as error:
+        raise Unanswered(f"{error}; {perhaps}") from error
+    except KeyboardInterrupt as interrupt:
+        raise Interrupted(f"interrupted; {perhaps}") from interrupt
     return str(run.run_id)
 
 
@@ -130,7 +151,7 @@ def watch(
             raise StillRunning(
                 f"run {run_id} still goes on after {waiting.timeout_s:g} s, {at} running: {where}"
             )
-        waiting.sleep(waiting.poll_s)
+        waiting.sleep(min(waiting.poll_s, began + waiting.timeout_s - waiting.now()))
 
 
 def terminate(connection: Connection, run_id: str) -> None:

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ..errors import ServerError, UsageError
-from .connection import Connection, asking, quiet
+from ..errors import Interrupted, ServerError, UsageError
+from .connection import Connection, Unanswered, asking, quiet
 from .interval import interval_text
 from .runs import RunOptions, experiment_id
 from .submission import Submission
@@ -55,6 +55,7 @@ def put(
         What was done, and the schedule.
 
     Raises:
+        Interrupted: Ctrl-C; says what is left.
         ServerError: the installation does not answer or refuses; a schedule that was there is there still.
         UsageError: several schedules have the name.
     """
@@ -63,8 +64,31 @@ def put(
         raise _several(options.name, there)
     paused = paused or bool(there and is_paused(there[0]))
     experiment = experiment_id(connection, options.experiment)
+    try:
+        made = _make(connection, submission, options, timing, experiment=experiment, paused=paused)
+        if there and _content(there[0]) == _content(made) and is_paused(there[0]) == paused:
+            _remove(connection, made, options.name)  # a new interval would put off the next run
+            return "unchanged", there[0]
+        _supersede(connection, made, there, options.name)
+    except (Unanswered, KeyboardInterrupt) as error:
+        left = _undone(connection, there, options.name)
+        if isinstance(error, KeyboardInterrupt):
+            raise Interrupted(f"interrupted; {left}") from error
+        raise Unanswered(f"{error}; {left}") from error
+    return ("replaced" if there else "created"), made
+
+
+def _make(
+    connection: Connection,
+    submission: Submission,
+    options: RunOptions,
+    timing: Timing,
+    *,
+    experiment: str,
+    paused: bool,
+) -> Any:
     with asking(f"schedule {options.name!r}", connection.address), quiet(), submission.file() as path:
-        made = connection.client.create_recurring_run(
+        return connection.client.create_recurring_run(
             experiment,
             options.name,
             description=submission.package.description,
@@ -77,17 +101,47 @@ def put(
             enabled=not paused,
             **options.given(),
         )
-    if not there:
-        return "created", made
-    if _content(there[0]) == _content(made) and is_paused(there[0]) == paused:
-        _delete(connection, made, options.name)  # an interval that is begun anew would put off its next run
-        return "unchanged", there[0]
+
+
+def _supersede(connection: Connection, made: Any, there: Sequence[Any], name: str) -> None:
+    """Leaves the newest schedule of a name alone: calls at the same time may have made one each.
+
+    Raises:
+        ServerError: an old schedule stays, or another call has made a newer one; the one made is gone.
+    """
+    old = {each.recurring_run_id for each in there}
+    others = [each for each in _find(connection, name) if each.recurring_run_id != made.recurring_run_id]
+    overtaken = any(each.recurring_run_id not in old and _age(each) > _age(made) for each in others)
+    if overtaken:
+        _remove(connection, made, name)
+        raise ServerError(f"schedule {name!r}: another call has set it at the same time; that one stands")
+    for each in others:
+        try:
+            _remove(connection, each, name)
+        except Unanswered:
+            raise
+        except ServerError:
+            _remove(connection, made, name)
+            raise
+
+
+def _undone(connection: Connection, there: Sequence[Any], name: str) -> str:
+    """Takes back what was made of a call that did not come to its end, and returns what is left.
+
+    Where the old schedule is gone already, the new one stays.
+    """
+    old = {each.recurring_run_id for each in there}
     try:
-        _delete(connection, there[0], options.name)
+        found = _find(connection, name)
+        kept = [each for each in found if each.recurring_run_id in old]
+        if old and not kept:
+            return f"schedule {name!r} is set all the same"
+        for each in found:
+            if each not in kept:
+                _remove(connection, each, name)
     except ServerError:
-        _delete(connection, made, options.name)
-        raise
-    return "replaced", made
+        return f"there may be two schedules {name!r}, see `geokfp schedule list`"
+    return f"schedule {name!r} is as it was" if kept else f"there is no schedule {name!r}"
 
 
 def every(connection: Connection) -> list[Any]:
@@ -189,6 +243,19 @@ def _several(name: str, found: Sequence[Any]) -> UsageError:
 def _delete(connection: Connection, schedule: Any, name: str) -> None:
     with asking(f"deleting schedule {name!r} ({schedule.recurring_run_id})", connection.address):
         connection.client.delete_recurring_run(schedule.recurring_run_id)
+
+
+def _remove(connection: Connection, schedule: Any, name: str) -> None:
+    """Deletes a schedule that another call may delete, too; an answer that is lost is no failure."""
+    try:
+        _delete(connection, schedule, name)
+    except ServerError:
+        if schedule.recurring_run_id in {each.recurring_run_id for each in _find(connection, name)}:
+            raise
+
+
+def _age(schedule: Any) -> tuple[str, str]:
+    return str(schedule.created_at), str(schedule.recurring_run_id)
 
 
 def _find(connection: Connection, name: str) -> list[Any]:
