@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from .._files import InputError
 from .._launch import free_ports
 from .._launch.pods import PodSettings
 from .clusters.options import TreeOptions
@@ -75,4 +76,14 @@ def plan_tree(
         metrics_host=options.metrics_host,
         metrics_port=options.metrics_port,
     )
+    if where is not None and where.root.service is not None and len(root_pod_ports(job)) > 1:
+        raise InputError(
+            f"transmission {options.transmission!r}: must have one root with a service of "
+            "topology['root_pod'], which opens one port"
+        )
     return PlannedTree(job, groups, where)
+
+
+def root_pod_ports(job: TreeJob) -> list[int]:
+    """Returns the ports that the roots' pod listens at."""
+    return [root.binds.port for root in job.roots if root.site is None]

@@ -106,6 +106,10 @@ def test_other_rows_or_another_run_make_other_objects(shards):
         ({"run_id": ""}, "run_id '': must be given with launcher 'job'"),
         ({"hand_over": ""}, "hand_over '': must be given, as pods do not see"),
         (
+            {"transmission": "fifo + multigps(at=root)", "topology": TWO_CLUSTERS, "plain_text": False},
+            "must have one root with a service of topology.*, which opens one port",
+        ),
+        (
             {"hand_over": "/mnt/shared", "topology": TWO_CLUSTERS, "plain_text": False},
             "must be an s3://, .* with pods in other clusters, as 'site-0' is",
         ),
