@@ -63,7 +63,10 @@ def manifests(
     root_port: Annotated[
         int | None,
         typer.Option(
-            metavar="P", min=1, max=65535, help="Port at which a root is reached by sites of other clusters."
+            metavar="P",
+            min=1,
+            max=65535,
+            help="Let sites of other clusters reach a root, which listens at 7000 in its pod.",
         ),
     ] = None,
     image_prefix: Annotated[

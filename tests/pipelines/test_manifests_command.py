@@ -1,5 +1,6 @@
 """`geokfp manifests`: what it writes, an API server takes, and gives no more rights than were asked for."""
 
+import inspect
 import subprocess
 import sys
 from pathlib import Path
@@ -89,6 +90,12 @@ def test_only_a_roots_own_port_is_open_to_all(tmp_path: Path) -> None:
     assert root["spec"]["podSelector"]["matchLabels"]["geokfp/group"] == "root"
     manifests(output=tmp_path)
     assert len(written(tmp_path)["network-policy"]) == 1
+
+
+def test_the_help_names_the_port_that_roots_in_pods_listen_at() -> None:
+    from geokfp.components.geo_training.clusters.site_pods import ROOT_PORT
+
+    assert f"listens at {ROOT_PORT} in its pod" in inspect.getsource(manifests)
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
 """`dgljob`: one DGLJob (qihoo.net/v1alpha1) a group: pod 0 is its launcher, the others are its workers.
 
-The operator knows no deadline, so that it is in the pods; it starts workers when a partitioner of its own has
-ended, which runs the launcher's command and has nothing to do here. It mounts /dev/shm into workers itself,
-half as large as their memory limit, and gives launchers an account of its own.
+The operator knows no deadline, so that it is in the pods, and never removes what has finished: the owner's
+deletion does. It starts workers when a partitioner of its own has ended, which runs the launcher's command
+and has nothing to do here. It mounts /dev/shm into workers itself, half as large as their memory limit, and
+gives launchers an account of its own.
 """
 
 import dataclasses
