@@ -119,9 +119,12 @@ class _Run:
         for command in commands:
             told = command.at(self._network.addresses)
             log = self._logs / f"{command.name.replace('/', '.')}.log"
+            temporary = log.with_suffix(".tmp")  # gone with the logs, as a pod's files are with the pod
+            temporary.mkdir()
+            told_also = {"TMPDIR": str(temporary), **told.environment}
             program = [sys.executable if told.command[0] == "python3" else told.command[0], *told.command[1:]]
             process = self._network.start(
-                told.host, program, {**inherited(""), **told.environment}, told.shared_memory_bytes, log
+                told.host, program, {**inherited(""), **told_also}, told.shared_memory_bytes, log
             )
             self._pods.append(_Pod(command.name, process, LogReader(log)))
 

@@ -93,15 +93,17 @@ class HandOver:
         """Copies a file to a local path, whose folder is made."""
         self._folder.get_file(name, target)
 
-    def put_folder(self, source: Path, name: str, *, only: Sequence[str] = ("",)) -> None:
-        """Writes the files of a local folder, then their list; nothing is written when the list is there.
+    def put_folder(self, source: Path, name: str, *, only: Sequence[str] = ("",), anew: bool = False) -> None:
+        """Writes the files of a local folder, then their list.
 
         Args:
             source: the local folder.
             name: the folder's name.
             only: beginnings of the names, relative to the folder, of the files to write.
+            anew: whether one that is there is written over, as what a pod gives must be: an earlier try may
+                have left its own; else nothing is written then.
         """
-        if self.list_of(name) is not None:
+        if not anew and self.list_of(name) is not None:
             return
         found = sorted(path.relative_to(source).as_posix() for path in source.rglob("*") if path.is_file())
         files = [file for file in found if file.startswith(tuple(only))]

@@ -8,9 +8,11 @@ from typing import Any
 from .._files import InputError
 from .._files.uri import is_object_store
 from .environment import own_namespace, step_pod
-from .pods import LAUNCHERS, PodSettings, StepPod
+from .pods import LAUNCHERS, PodSettings, StepPod, check_account, check_namespace
 
 LOCAL = "local"
+LEAST_ORPHAN_S = 5
+"""Below it a live step's beats, a second or more apart, would come too late for its pods."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +38,7 @@ class LaunchOptions:
     start_timeout_s: int = 600
     """Seconds in which all pods must have started."""
     orphan_timeout_s: int = 300
-    """Seconds without a sign of life of the step after which its pods end themselves."""
+    """Seconds without a sign of life of the step after which its pods end themselves; at least 5."""
 
     def check_launch(self) -> None:
         """Checks the values.
@@ -46,17 +48,22 @@ class LaunchOptions:
         """
         if self.launcher not in LAUNCHERS:
             raise InputError(f"launcher {self.launcher!r}: must be one of {', '.join(LAUNCHERS)}")
-        for name in ("start_timeout_s", "orphan_timeout_s"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} {getattr(self, name)!r}: must be at least 1")
+        for name, least in (("start_timeout_s", 1), ("orphan_timeout_s", LEAST_ORPHAN_S)):
+            if getattr(self, name) < least:
+                raise InputError(f"{name} {getattr(self, name)!r}: must be at least {least}")
         if self.launches_pods and not self.run_id:
             raise InputError(
                 f"run_id '': must be given with launcher {self.launcher!r}: a text that tells this run from "
                 "others, in a pipeline dsl.PIPELINE_JOB_ID_PLACEHOLDER"
             )
-        is_folder = "://" in self.hand_over or self.hand_over.startswith("/") or not self.hand_over
-        if not is_folder:
-            raise InputError(f"hand_over {self.hand_over!r}: must be an absolute path, or a URI")
+        if self.namespace:
+            check_namespace(self.namespace)
+        if self.service_account:
+            check_account(self.service_account)
+        if self.hand_over and not self.hand_over.startswith("/") and not is_object_store(self.hand_over):
+            raise InputError(
+                f"hand_over {self.hand_over!r}: must be an absolute path, or an s3://, gs:// or minio:// URI"
+            )
 
     @property
     def launches_pods(self) -> bool:

@@ -4,7 +4,8 @@ Knows nothing of what they do, nor of Kubernetes: who runs the launches is given
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,7 @@ from .errors import ProcessFailed
 from .failure import FailureRecord
 from .hand_over import HandOver
 from .launch_options import LaunchOptions, own_pod, settings_of
-from .pod import read_failures_of_pods
+from .pod import forget_failures_of_pods, read_failures_of_pods
 from .pods import PodSettings
 from .progress import print_progress, progress
 from .verdict import BadEnd, root_cause
@@ -82,6 +83,18 @@ def surroundings_of(
     return Surroundings(settings=settings, uris=uris, job_resource=job_resource)
 
 
+@contextmanager
+def freed(hand_over: HandOver) -> Iterator[None]:
+    """Removes a launch's hand-over in the end, however it ends; what cannot be removed is told and left."""
+    try:
+        yield
+    finally:
+        try:
+            hand_over.remove()
+        except InputError as error:  # it hides no failure, and spoils no success
+            progress(f"what was handed over stays: {error}")
+
+
 def run_launches(
     launches: Sequence[tuple[Placed, HandOver]], options: LaunchOptions, surroundings: Surroundings
 ) -> None:
@@ -93,6 +106,7 @@ def run_launches(
         surroundings: the step's.
 
     Raises:
+        InputError: a hand-over cannot be written.
         ProcessFailed: why the first of them failed, as its pods told.
     """
     created: list[Mapping[str, Any]] = []
@@ -108,6 +122,8 @@ def run_launches(
 
     run = surroundings.run or _on_clusters(options)
     beats = [_Beat(hand_over) for _, hand_over in launches]
+    for _, hand_over in launches:
+        forget_failures_of_pods(hand_over)
     try:
         run(
             [placed for placed, _ in launches],

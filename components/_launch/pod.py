@@ -34,6 +34,8 @@ from .plan import Job
 
 STOP_S = 15.0
 """Seconds that a pod which ends itself gets to end its processes, before it leaves them to the kernel."""
+FAILURES = "failures"
+"""Folder of the hand-over in which pods leave why they failed."""
 LISTENS_S = 10.0
 """Most seconds between two looks at the beat."""
 
@@ -95,6 +97,11 @@ class PodOrders:
 def orders_of(document: str) -> PodOrders:
     """Returns the orders of what `PodOrders.document` wrote."""
     return PodOrders(**json.loads(document)["orders"])
+
+
+def forget_failures_of_pods(hand_over: HandOver) -> None:
+    """Removes why pods failed: those of an earlier try tell nothing of this one."""
+    hand_over.inside(FAILURES).remove()
 
 
 def read_failures_of_pods(hand_over: HandOver, pods: Mapping[str, int]) -> list[FailureRecord]:
@@ -185,7 +192,7 @@ def _leave_failure(hand_over: HandOver, name: str, record: FailureRecord) -> Non
 
 
 def _failure_name(name: str) -> str:
-    return f"failures/{name}.json"
+    return f"{FAILURES}/{name}.json"
 
 
 def _function(target: str) -> Callable[[PodPlace, str], PodWork]:

@@ -25,6 +25,25 @@ MAX_DOCUMENT_BYTES = 96 * 1024
 """Of what a pod is handed by its environment: the kernel takes 128 KiB in one string."""
 
 _LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+_NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_ACCOUNT = re.compile(r"(?!.{254})[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+
+
+def check_namespace(namespace: str) -> None:
+    """Raises `InputError` where no namespace can have that name."""
+    if not _NAMESPACE.fullmatch(namespace):
+        raise InputError(
+            f"namespace {namespace!r}: must be small letters, digits and inner hyphens, 63 characters at most"
+        )
+
+
+def check_account(name: str) -> None:
+    """Raises `InputError` where no account can have that name."""
+    if not _ACCOUNT.fullmatch(name):
+        raise InputError(
+            f"service_account {name!r}: must be small letters, digits and inner hyphens and points, "
+            "253 characters at most"
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -146,6 +165,7 @@ class PodLaunch:
     def __post_init__(self) -> None:
         if not _LABEL.fullmatch(self.name) or len(self.name) > 40:
             raise InputError(f"launch name {self.name!r}: a DNS label of at most 40 characters is needed")
+        check_namespace(self.namespace)
         names = [group.name for group in self.groups]
         if not names or len(set(names)) != len(names):
             raise InputError(

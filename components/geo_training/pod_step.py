@@ -46,5 +46,5 @@ def train_in_pods(
         launch.attempt(number).put_file(job.work / JOB, JOB)
         run_attempt(launch, tree, number, surroundings, wanted)
 
-    repeat(job.tree, attempt)
-    launch.forget()
+    with launch.freed():
+        repeat(job.tree, attempt)

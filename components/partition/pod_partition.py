@@ -38,7 +38,7 @@ def partition(place: PodPlace, document: str) -> PodWork:  # noqa: ARG001  there
         if body["partitions"]:
             Folder(body["partitions"]).put_artifact(work / PARTITIONS)
         else:
-            hand_over.put_folder(work / PARTITIONS, PARTITIONS)
+            hand_over.put_folder(work / PARTITIONS, PARTITIONS, anew=True)
         for name in (REPORT, METRICS):
             hand_over.put_file(work / name, name)
 

@@ -7,7 +7,7 @@ from .._files import InputError, local_path
 from .._files.uri import is_object_store
 from .._launch.cluster import Placed
 from .._launch.hand_over import HandOver
-from .._launch.launch_step import Surroundings, run_launches
+from .._launch.launch_step import Surroundings, freed, run_launches
 from .._launch.pod import orders_of
 from .config import PartitionConfig
 from .pod_plan import GRAPH, METRICS, PARTITIONS, REPORT, planned
@@ -39,12 +39,10 @@ def divide_in_a_pod(
         if not graph.is_dir():
             raise InputError(f"{graph}: no such folder; a graph artifact is needed")
         hand_over.put_folder(graph, GRAPH)
-    try:
+    with freed(hand_over):
         run_launches([(Placed(launch=launch, kind=config.launcher), hand_over)], config, surroundings)
         if not json.loads(document)["partitions"]:
             hand_over.get_folder(PARTITIONS, partitions)
         hand_over.get_file(REPORT, report)
         metrics: dict[str, float] = json.loads(hand_over.get_text(METRICS) or "{}")
         return metrics
-    finally:
-        hand_over.remove()

@@ -12,7 +12,7 @@ from .._files.uri import is_object_store
 from .._launch import progress
 from .._launch.cluster import Placed
 from .._launch.hand_over import HandOver
-from .._launch.launch_step import Surroundings, run_launches
+from .._launch.launch_step import Surroundings, freed, run_launches
 from .._launch.pod import orders_of
 from ..partition.partitions import SitePartitions
 from .checkpoint import last_epoch
@@ -48,12 +48,10 @@ def train_in_pods(job: WorkerJob, site: SitePartitions, partitions: Path, surrou
         progress("keeps no checkpoints: neither checkpoint_folder nor hand_over is a path that all pods see")
     elif resumed := last_epoch(job.checkpoints, site.num_parts):
         progress(f"resumes after epoch {resumed}, from the checkpoint in {job.checkpoints}")
-    try:
+    with freed(hand_over):
         run_launches([(Placed(launch=launch, kind=config.launcher), hand_over)], config, surroundings)
         for name in (BEST, HISTORY, *(outcome_name(part) for part in range(site.num_parts))):
             hand_over.get_file(f"{DONE}/{name}", job.work / name)
-    finally:
-        hand_over.remove()
 
 
 def _hand_job(job: WorkerJob, hand_over: HandOver) -> None:

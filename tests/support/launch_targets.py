@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -23,6 +24,10 @@ def touch(arguments: list[str]) -> None:
 def tell(arguments: list[str]) -> None:
     print("chatter")
     progress("halfway")
+
+
+def tell_temporary(arguments: list[str]) -> None:
+    progress(tempfile.mkdtemp())
 
 
 def tell_import(arguments: list[str]) -> None:

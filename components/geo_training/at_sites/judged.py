@@ -81,7 +81,7 @@ class StayingPart:
         predictions = work.parent / "predictions"
         write_predictions(predictions, [outcome], self.label_names)
         own = HandOver(_predictions(self.uri, training))
-        own.put_folder(predictions, f"part-{self.number}")
+        own.put_folder(predictions, f"part-{self.number}", anew=True)
         give_back(hand_over, work, pod)
 
     def _node_ids(self) -> npt.NDArray[np.generic]:

@@ -57,7 +57,7 @@ def run(
     """
     surroundings = surroundings or Surroundings()
     made = plan(config, surroundings.settings, surroundings.uris.get("partitions", ""))
-    with tempfile.TemporaryDirectory(prefix="geokfp-") as folder:
+    with tempfile.TemporaryDirectory(prefix="geokfp-") as folder, made.launch.freed():
         placed = at_places(made.launch, made.held, 0)
         hand_over = made.launch.attempt(0)
         told = []
@@ -65,7 +65,6 @@ def run(
         for _, name, _ in made.held:
             hand_over.get_folder(f"results/{name}-0", Path(folder) / name)
             told.append(json.loads((Path(folder) / name / SITE).read_text(encoding="utf-8")))
-        made.launch.forget()
     _write(told, partitions)
     _report(told, report)
     counts = ("num_nodes", "num_edges", "num_train", "num_validation", "num_test")

@@ -54,7 +54,7 @@ def main(arguments: list[str]) -> None:
         write_graph(graph, Path(folder) / "graph")
         config = PartitionConfig(**orders["partition"])
         quality = partition(config, Path(folder) / "graph", partitions=made, report=report).metrics
-        HandOver(orders["storage"]).put_folder(made, "partitions")
+        HandOver(orders["storage"]).put_folder(made, "partitions", anew=True)
         write_json(Path(orders["work"]) / SITE, _told(orders, made, quality))
     progress(f"{orders['site']}: its parts lie in {orders['storage']}")
 

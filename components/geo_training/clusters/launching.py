@@ -11,6 +11,7 @@ Knows nothing of what the pods do.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -21,7 +22,7 @@ from ..._images import image
 from ..._launch.cluster import Cluster, Placed
 from ..._launch.hand_over import HandOver
 from ..._launch.launch_options import LaunchOptions, own_pod
-from ..._launch.launch_step import Surroundings, run_launches
+from ..._launch.launch_step import Surroundings, freed, run_launches
 from ..._launch.pod import PodOrders
 from ..._launch.pods import PodGroup, PodLaunch
 from ..planned_tree import PlannedTree
@@ -67,9 +68,9 @@ class TreeLaunch:
         """Returns what an attempt's pods hand over to."""
         return HandOver(self.hand_over).inside(f"attempt-{number}")
 
-    def forget(self) -> None:
-        """Removes all that step and pods have handed each other."""
-        HandOver(self.hand_over).remove()
+    def freed(self) -> AbstractContextManager[None]:
+        """Removes in the end, however it ends, all that step and pods have handed each other."""
+        return freed(HandOver(self.hand_over))
 
 
 Held: TypeAlias = tuple[GroupPlace, str, int]

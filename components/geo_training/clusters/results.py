@@ -14,7 +14,7 @@ def give_back(hand_over: HandOver, work: Path, pod: str) -> None:
         work: the folder that they left them in.
         pod: the pod's name.
     """
-    hand_over.put_folder(work, f"results/{pod}")
+    hand_over.put_folder(work, f"results/{pod}", anew=True)
 
 
 def gather(hand_over: HandOver, pods: Iterable[str], work: Path, *, only: Iterable[str]) -> None:

@@ -65,6 +65,16 @@ def test_without_a_network_of_their_own_they_use_loopback(
     assert "that needs root" in capfd.readouterr().out
 
 
+def test_what_pods_leave_in_temporary_folders_goes_with_them(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    run(tmp_path, function="tell_temporary")
+    lines = [line for line in capfd.readouterr().out.splitlines() if "worker/" in line]
+    folders = [Path(line.split(": ", 2)[2]) for line in lines]
+    assert len(folders) == 2
+    assert all("geokfp-pods-" in str(folder) and not folder.exists() for folder in folders)
+
+
 def test_a_failed_pod_ends_the_others_and_tells_why_itself(tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     with pytest.raises(ProcessFailed) as caught:

@@ -57,7 +57,7 @@ def test_what_is_removed_is_gone_and_may_be_removed_again(uri: str) -> None:
     assert hand_over.get_text("a/b") is None
 
 
-def test_a_folder_that_is_there_is_not_written_again(uri: str, tmp_path: Path) -> None:
+def test_a_folder_that_is_there_is_written_again_only_when_that_is_asked(uri: str, tmp_path: Path) -> None:
     (tmp_path / "source").mkdir()
     file = tmp_path / "source/file"
     file.write_text("first")
@@ -66,6 +66,8 @@ def test_a_folder_that_is_there_is_not_written_again(uri: str, tmp_path: Path) -
     file.write_text("second")
     hand_over.put_folder(tmp_path / "source", "folder")
     assert hand_over.get_text("folder/file") == "first"
+    hand_over.put_folder(tmp_path / "source", "folder", anew=True)
+    assert hand_over.get_text("folder/file") == "second"
 
 
 def test_what_is_not_there_is_named(uri: str, tmp_path: Path) -> None:

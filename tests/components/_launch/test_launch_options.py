@@ -25,6 +25,11 @@ def checked(**options: Any) -> LaunchOptions:
     return given
 
 
+def test_names_that_a_cluster_takes_are_taken() -> None:
+    for namespace, account in (("n", "a"), ("9-team", "default-editor"), ("a" * 63, "a." * 126 + "a")):
+        assert checked(namespace=namespace, service_account=account).namespace == namespace
+
+
 def test_local_needs_nothing() -> None:
     assert not checked().launches_pods
     assert "launcher" in LAUNCH_OPTIONS
@@ -36,8 +41,14 @@ def test_local_needs_nothing() -> None:
         ({"launcher": "pod"}, "launcher 'pod': must be one of local, job, jobset, trainjob, dgljob"),
         ({"launcher": "job"}, "run_id '': must be given with launcher 'job'"),
         ({"start_timeout_s": 0}, "start_timeout_s 0: must be at least 1"),
-        ({"orphan_timeout_s": -1}, "orphan_timeout_s -1: must be at least 1"),
-        ({"hand_over": "data"}, "hand_over 'data': must be an absolute path, or a URI"),
+        ({"orphan_timeout_s": 4}, "orphan_timeout_s 4: must be at least 5"),
+        ({"orphan_timeout_s": -1}, "orphan_timeout_s -1: must be at least 5"),
+        ({"hand_over": "data"}, "hand_over 'data': must be an absolute path, or an s3://, gs:// or minio://"),
+        ({"hand_over": "ftp://host/data"}, "hand_over 'ftp://host/data': must be an absolute path"),
+        ({"namespace": "Team_X"}, "namespace 'Team_X': must be small letters, digits and inner hyphens"),
+        ({"namespace": "a" * 64}, f"namespace '{'a' * 64}': must be"),
+        ({"service_account": "-runner"}, "service_account '-runner': must be small letters"),
+        ({"service_account": "a." * 126 + "ab"}, "service_account 'a."),
     ],
 )
 def test_what_is_not_allowed_is_named(options: dict[str, Any], told: str) -> None:
