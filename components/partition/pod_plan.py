@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from .._files import local_path, sha256
+from .._files import InputError, local_path, sha256
 from .._files.manifest import NAME
 from .._files.uri import is_object_store
 from .._images import image
@@ -88,4 +88,6 @@ def planned(
 
 def _checksum(path: Path) -> str:
     manifest = path / NAME
-    return sha256(manifest) if manifest.is_file() else ""
+    if not manifest.is_file():
+        raise InputError(f"{path}: no such folder with a {NAME}; a graph artifact is needed")
+    return sha256(manifest)

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from .._files import InputError, local_path
+from .._files import local_path
 from .._files.uri import is_object_store
 from .._launch.cluster import Placed
 from .._launch.hand_over import HandOver
@@ -36,8 +36,6 @@ def divide_in_a_pod(
     hand_over = HandOver(orders_of(document).hand_over)
     hand_over.beat()
     if local_path(inputs[GRAPH]) is not None:
-        if not graph.is_dir():
-            raise InputError(f"{graph}: no such folder; a graph artifact is needed")
         hand_over.put_folder(graph, GRAPH)
     with freed(hand_over):
         run_launches([(Placed(launch=launch, kind=config.launcher), hand_over)], config, surroundings)

@@ -8,9 +8,11 @@ from geokfp.components._files import ArtifactError, InputError
 from geokfp.components._launch import ProcessFailed
 from geokfp.components._launch.as_processes import run_as_processes
 from geokfp.components._launch.launch_step import Surroundings
+from geokfp.components._launch.pods import PodSettings
 from geokfp.components.partition.config import PartitionConfig
 from geokfp.components.partition.own_part import open_part, partitions_at
 from geokfp.components.partition.partitions import read_partitions
+from geokfp.components.partition.pod_plan import planned
 from geokfp.components.partition.run import run
 from support.graphs import communities, written
 
@@ -51,6 +53,11 @@ def test_a_pod_writes_what_the_step_writes(graph: Path, partitions: Path, tmp_pa
     assert report.read_text().startswith("<!doctype html>")
     assert json.loads((tmp_path / "job_resource").read_text())["kind"] == "Processes"
     assert [path for path in (tmp_path / "shared").rglob("*") if path.is_file()] == []
+
+
+def test_a_graph_that_is_not_there_is_named_before_anything_starts(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"absent: no such folder .*a graph artifact is needed"):
+        planned(in_a_pod(tmp_path), {"graph": str(tmp_path / "absent")}, PodSettings())
 
 
 def test_what_a_pod_finds_wrong_is_the_steps_failure(graph: Path, tmp_path: Path) -> None:
