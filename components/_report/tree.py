@@ -4,11 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .arrows import Arrow, draw_arrows
 from .plots import to_svg
 from .style import GRID, INK, MUTED, SERIES
 
 _MOST_INCHES = 40.0
 _LEAF_INCHES = 0.62
+_LEGEND_INCHES = 0.3
+_ASIDE, _ASIDE_OF_ARROWS = 0.09, 0.15
+"""How far, in rows, what is written lies from its line."""
 _BOX = {"boxstyle": "round,pad=0.45", "facecolor": "white", "edgecolor": GRID, "linewidth": 1.2}
 _NAME_CHARACTERS = 22
 
@@ -32,11 +36,12 @@ class Edge:
     weight: float = 0.0
 
 
-def tree(edges: Sequence[Edge]) -> str:
+def tree(edges: Sequence[Edge], arrows: Sequence[Arrow] = ()) -> str:
     """Draws a tree, or several beside one another.
 
     Args:
         edges: its links; of places with the same upper end the first is drawn first.
+        arrows: drawn on top; those from or to other places are left out.
 
     Returns:
         An `<svg>` element.
@@ -44,17 +49,22 @@ def tree(edges: Sequence[Edge]) -> str:
     places = positions(edges)
     deepest = max(x for x, _ in places.values())
     num_rows = 1 + max(y for _, y in places.values())
+    shown_arrows = [arrow for arrow in arrows if {arrow.giver, arrow.taker} <= places.keys()]
 
     def draw(axes: Any) -> None:
         for edge in edges:
-            _draw_edge(axes, edge, places)
+            _draw_edge(axes, edge, places, _ASIDE_OF_ARROWS if shown_arrows else _ASIDE)
+        boxes = {}
         for name, (x, y) in places.items():
             shown = name if len(name) <= _NAME_CHARACTERS else f"{name[: _NAME_CHARACTERS - 1]}…"
-            axes.text(x, y, shown, ha="center", va="center", color=INK, bbox=_BOX)
+            boxes[name] = axes.text(x, y, shown, ha="center", va="center", color=INK, bbox=_BOX)
         axes.set(xlim=(-0.25, deepest + 0.25), ylim=(num_rows - 0.4, -0.6))
         axes.axis("off")
+        if shown_arrows:
+            draw_arrows(axes, shown_arrows, places, boxes)
 
-    return to_svg(draw, min(_MOST_INCHES, 0.5 + _LEAF_INCHES * num_rows))
+    legend = _LEGEND_INCHES if shown_arrows else 0.0
+    return to_svg(draw, min(_MOST_INCHES, 0.5 + _LEAF_INCHES * num_rows + legend))
 
 
 def positions(edges: Sequence[Edge]) -> dict[str, tuple[float, float]]:
@@ -89,7 +99,7 @@ def positions(edges: Sequence[Edge]) -> dict[str, tuple[float, float]]:
     return found
 
 
-def _draw_edge(axes: Any, edge: Edge, places: dict[str, tuple[float, float]]) -> None:
+def _draw_edge(axes: Any, edge: Edge, places: dict[str, tuple[float, float]], aside: float) -> None:
     (x, y), (x_upper, y_upper) = places[edge.lower], places[edge.upper]
     bend = x_upper + 0.25 * (x - x_upper)
     width = 1.0 + 4.0 * edge.weight
@@ -103,5 +113,5 @@ def _draw_edge(axes: Any, edge: Edge, places: dict[str, tuple[float, float]]) ->
         alpha=0.55,
     )
     middle = (bend + x) / 2 - 0.06
-    axes.text(middle, y - 0.09, edge.above, ha="center", va="bottom", color=MUTED, fontsize=8)
-    axes.text(middle, y + 0.09, edge.below, ha="center", va="top", color=MUTED, fontsize=8)
+    axes.text(middle, y - aside, edge.above, ha="center", va="bottom", color=MUTED, fontsize=8)
+    axes.text(middle, y + aside, edge.below, ha="center", va="top", color=MUTED, fontsize=8)

@@ -86,7 +86,8 @@ def main(arguments: list[str]) -> None:
     )
     open_dock(job, name, aggregator.dock)
     if name == ROOT and (relays := job.relays) is not None:
-        aggregator.relaying = root_relaying(job.run_id, job.topology, relays, aggregator.send)
+        used = recorder.relayed if recorder is not None else None
+        aggregator.relaying = root_relaying(job.run_id, job.topology, relays, aggregator.send, used)
     if keeper is not None and job.resume:
         aggregator.load_state(keeper.restore(job.resume))
         progress(f"goes on from checkpoint {job.resume}")

@@ -23,6 +23,7 @@ from geokfp.components.geo_training.scheduling.differential import Differential
 from geokfp.components.geo_training.synchronization import synchronization as chosen
 from geokfp.components.geo_training.topology import ROOT, Site, Topology
 from geokfp.components.geo_training.transport.base import Address, Transport
+from geokfp.components.geo_training.wire.relay_messages import Trees
 
 RUN = "test-run"
 
@@ -64,6 +65,7 @@ class Tree:
         self.observer = observer
         self.errors: dict[str, GeoError] = {}
         self.aggregators: dict[str, Aggregator] = {}
+        self.used_trees: list[Trees] = []
         self._threads = []
         for name in (*self._root_names, *(site.name for site in topology.sites)):
             thread = threading.Thread(target=self._serve, args=(name, *self._aggregator(name)))
@@ -139,7 +141,9 @@ class Tree:
         if self.dgt is not None and is_root:
             aggregator.dock.open(self._address(name), secret=self.secret)
         if is_root and self.relays is not None:
-            self.relaying = root_relaying(RUN, self.topology, self.relays, aggregator.send)
+            self.relaying = root_relaying(
+                RUN, self.topology, self.relays, aggregator.send, self.used_trees.append
+            )
             aggregator.relaying = self.relaying
         if self.checkpoints is None:
             return aggregator, None

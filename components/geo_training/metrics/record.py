@@ -13,6 +13,7 @@ from ..transport.base import Traffic
 from ..wire.messages import Array
 from .bins import NUM_BINS
 from .recorder import LinkCounts, Recorder
+from .relay_trees import TreeRecord
 
 VERSION = 1
 UP, DOWN = "up", "down"
@@ -87,6 +88,10 @@ class Record:
     """Of a bin of `series`, whose first begins with the record."""
     series: Mapping[str, list[float]]
     """Seconds by activity and bin; at most 256 bins. `receive LINK` names the link."""
+    trees_up: tuple[TreeRecord, ...] = ()
+    """Where sites relay, at the root: the trees that contributions went by; that of the last round last."""
+    trees_down: tuple[TreeRecord, ...] = ()
+    """The same of results."""
 
     def arrays(self) -> dict[str, Array]:
         """Returns the series as float64 arrays."""
@@ -110,7 +115,11 @@ class Record:
             if document.pop("version") != VERSION:
                 raise ValueError(f"another version than {VERSION}")
             links = tuple(LinkRecord(**link) for link in document.pop("links"))
-            record = cls(links=links, **document)
+            up, down = (
+                tuple(TreeRecord(**tree) for tree in document.pop(name, ()))
+                for name in ("trees_up", "trees_down")
+            )
+            record = cls(links=links, trees_up=up, trees_down=down, **document)
             if any(len(values) > NUM_BINS for values in record.series.values()):
                 raise ValueError(f"more than {NUM_BINS} bins")
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -156,6 +165,7 @@ def record_of(
             )
         )
     timeline: Any = recorder.timeline()
+    trees_up, trees_down = recorder.trees()
     return Record(
         process=process,
         began_unix=recorder.began_unix,
@@ -164,6 +174,8 @@ def record_of(
         links=tuple(links),
         width_s=timeline["width_s"],
         series=timeline["series"],
+        trees_up=trees_up,
+        trees_down=trees_down,
     )
 
 

@@ -19,9 +19,11 @@ import numpy as np
 
 from ..compression.per_unit import may_lose
 from ..wire.messages import Payload
+from ..wire.relay_messages import Trees
 from ..wire.units import RoundId
 from .bins import Bins
 from .observer import TRAINING, Span
+from .relay_trees import TreeCounts, TreeRecord
 
 MOST_TOLD = 8192
 """Things told that are kept at most before they are added up."""
@@ -74,8 +76,9 @@ class Recorder:
     ) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        self._told: deque[_Round | Span | float] = deque()
+        self._told: deque[_Round | Span | Trees | float] = deque()
         self._links: dict[str, LinkCounts] = {}
+        self._trees_up, self._trees_down = TreeCounts(), TreeCounts()
         self._steps = 0
         self._last_step: float | None = None
         self.began = clock()
@@ -97,6 +100,10 @@ class Recorder:
     def stepped(self, at: float) -> None:
         """See `Observer`."""
         self._tell(at)
+
+    def relayed(self, trees: Trees) -> None:
+        """A round went by these trees; told at the root where sites relay for each other, once a round."""
+        self._tell(trees)
 
     @property
     def elapsed_s(self) -> float:
@@ -137,6 +144,12 @@ class Recorder:
             farthest = max((counts.newest for counts in self._links.values()), default=0)
             return {name: farthest - counts.newest for name, counts in self._links.items()}
 
+    def trees(self) -> tuple[tuple[TreeRecord, ...], tuple[TreeRecord, ...]]:
+        """Returns the trees that contributions went by, and those of results; that of the last round last."""
+        with self._lock:
+            self._add_up()
+            return self._trees_up.records(), self._trees_down.records()
+
     def timeline(self) -> dict[str, object]:
         """Returns the seconds by activity and time, as JSON holds them."""
         with self._lock:
@@ -148,7 +161,7 @@ class Recorder:
             dense = _itemsize(payload.dtype) * round_id.unit.count if payload.buffers else 0
             self._tell((is_push, self._clock(), link, round_id, dense, payload.num_bytes))
 
-    def _tell(self, what: _Round | Span | float) -> None:
+    def _tell(self, what: _Round | Span | Trees | float) -> None:
         self._told.append(what)
         if len(self._told) > MOST_TOLD:
             with self._lock:
@@ -162,6 +175,9 @@ class Recorder:
                 self._add_step(what)
             elif isinstance(what, Span):
                 self._add_span(what)
+            elif isinstance(what, Trees):
+                self._trees_up.add(what.up)
+                self._trees_down.add(what.down)
             elif what[0]:
                 self._add_push(what)
             else:

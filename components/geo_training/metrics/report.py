@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..._report import Report
+from ..._report.arrows import Arrow
 from ..._report.lanes import Lane, timeline
 from ..._report.tree import Edge, tree
 from ..topology import ROOT, Topology
@@ -16,6 +17,7 @@ from ..wire.messages import Array
 from .bins import regrid
 from .observer import COMPUTE, RECEIVE, SEND, TRAINING, WAIT
 from .record import DOWN, UP, Record
+from .relay_trees import TreeRecord
 
 NUM_DRAWN = 240
 """Bins of the timeline."""
@@ -25,6 +27,7 @@ MOST_WORKERS = 24
 """Workers in the picture of the links; of more none is drawn."""
 _UP_BUSY, _DOWN_BUSY = "link up", "link down"
 _STRIP = 0.22
+_AGGREGATION, _DISTRIBUTION = "aggregation", "distribution"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -86,15 +89,19 @@ def add_records(report: Report, measured: Measured) -> None:
     if len(topology.workers) <= MOST_WORKERS:
         drawn += [worker for site in sites for worker in site.workers]
     uppers = {name: name.partition("/")[0] if "/" in name else ROOT for name in drawn}
-    add_links(report, link_rates(records, uppers, measured.num_bytes))
+    arrows = relay_arrows(records.get(ROOT))
+    add_links(report, link_rates(records, uppers, measured.num_bytes), arrows)
+    if arrows and len(topology.sites) <= MOST_SITES:
+        _add_trees(report, records[ROOT])
 
 
-def add_links(report: Report, rates: Sequence[LinkRate]) -> None:
+def add_links(report: Report, rates: Sequence[LinkRate], arrows: Sequence[Arrow] = ()) -> None:
     """Adds the picture of a tree: the topology's, or that of the last rounds where it changes.
 
     Args:
         report: the step's report.
         rates: the tree's links.
+        arrows: who relayed for whom; none where nobody does.
     """
     fastest = max((rate for one in rates for rate in (one.up_rate, one.down_rate) if rate), default=0.0)
     edges = [
@@ -108,7 +115,40 @@ def add_links(report: Report, rates: Sequence[LinkRate]) -> None:
         for one in rates
     ]
     caption = "Bytes of whole frames, and the rate at which those of 4096 bytes or more came in"
-    report.figure(tree(edges), caption)
+    if arrows:
+        caption += (
+            f". Arrows are the trees of the last round: whom each site handed its contributions to "
+            f"({_AGGREGATION}), and from whom it got the results ({_DISTRIBUTION})"
+        )
+    report.figure(tree(edges, arrows), caption)
+
+
+def relay_arrows(root: Record | None) -> list[Arrow]:
+    """Returns the edges of the trees of the last round; none where sites do not relay.
+
+    Args:
+        root: what the root measured.
+    """
+    if root is None or not root.trees_up or not root.trees_down:
+        return []
+    up, down = root.trees_up[-1].parents, root.trees_down[-1].parents
+    return [
+        *(Arrow(_AGGREGATION, site, parent) for site, parent in up.items()),
+        *(Arrow(_DISTRIBUTION, parent, site) for site, parent in down.items()),
+    ]
+
+
+def _add_trees(report: Report, root: Record) -> None:
+    """Adds how many rounds went by each tree."""
+    rows: list[list[object]] = []
+    for kind, trees in ((_AGGREGATION, root.trees_up), (_DISTRIBUTION, root.trees_down)):
+        rows += [[kind, _edges_said(one, kind), one.rounds] for one in reversed(trees)]
+    report.table(["trees, the last one first", "edges", "rounds"], rows)
+
+
+def _edges_said(one: TreeRecord, kind: str) -> str:
+    ends = one.parents.items() if kind == _AGGREGATION else [(p, site) for site, p in one.parents.items()]
+    return ", ".join(f"{giver} → {taker}" for giver, taker in ends)
 
 
 def link_rates(

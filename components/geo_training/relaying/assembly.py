@@ -16,6 +16,7 @@ from ..scheduling.relay import Coordinator, TsEngine
 from ..topology import ROOT, Topology
 from ..transport.base import Connection, Listener, Traffic
 from ..wire.messages import Join, Message
+from ..wire.relay_messages import Trees
 from .peers import RECONNECT_S, Peers
 from .plans import Plans
 from .root import RootRelaying
@@ -94,7 +95,11 @@ def site_relay(name: str, run: str, topology: Topology, client: Client, reach: R
 
 
 def root_relaying(
-    run: str, topology: Topology, options: TsEngine, send: Callable[[str, Message, int], None]
+    run: str,
+    topology: Topology,
+    options: TsEngine,
+    send: Callable[[str, Message, int], None],
+    used: Callable[[Trees], None] | None = None,
 ) -> RootRelaying:
     """Returns what the root does beside its rounds.
 
@@ -103,6 +108,7 @@ def root_relaying(
         topology: all sites.
         options: what the user chose.
         send: sends to a site in the message's turn.
+        used: is told the trees that rounds went by; see `RootRelaying`.
     """
     coordinator = Coordinator(
         ROOT,
@@ -111,4 +117,4 @@ def root_relaying(
         explore=options.explore,
         expires=options.expires,
     )
-    return RootRelaying(coordinator, Plans(topology, TreeRouter(topology)), Random(run), send)
+    return RootRelaying(coordinator, Plans(topology, TreeRouter(topology)), Random(run), send, used)

@@ -13,7 +13,7 @@ from ..scheduling.relay import Coordinator
 from ..scheduling.trees import way
 from ..topology import ROOT
 from ..wire.messages import Answer, Message, Push
-from ..wire.relay_messages import MOST_UNITS, Measured, Plan, Receipt, Without
+from ..wire.relay_messages import MOST_UNITS, Measured, Plan, Receipt, Trees, Without
 from ..wire.units import RoundId, Unit
 from .meter import Meter, frame_bytes
 from .plans import Plans, planned
@@ -31,6 +31,7 @@ class RootRelaying:
         plans: the plans so far; those to come are added.
         random: where chance comes from.
         send: sends to a site, in the message's turn by its priority.
+        used: is told the trees of each round that went by a plan, without those of a trial.
 
     Attributes:
         plans: all plans that are remembered.
@@ -42,11 +43,13 @@ class RootRelaying:
         plans: Plans,
         random: Random,
         send: Callable[[str, Message, int], None],
+        used: Callable[[Trees], None] | None = None,
     ) -> None:
         self._coordinator = coordinator
         self.plans = plans
         self._random = random
         self._send = send
+        self._used = used
         self._clock: Callable[[], float] = time.monotonic
         self._lock = threading.Lock()
         self._newest = 0
@@ -116,6 +119,8 @@ class RootRelaying:
         trees, number = self.plans.trees(round_id), round_id.number + 1
         with self._lock:
             strays = self._strays.pop(round_id, set())
+            if self._newest < number:
+                self._tell_used(self.plans.plan(round_id.number))
             while self._newest < number:
                 self._newest += 1
                 self.plans.add(self._planned(self._newest))
@@ -130,6 +135,10 @@ class RootRelaying:
                 # Only now: another thread's result must not come before the plan. Twice does no harm.
                 self._told[site] = number
         return sites
+
+    def _tell_used(self, plan: Plan | None) -> None:
+        if plan is not None and self._used is not None:
+            self._used(plan.best)
 
     def _planned(self, number: int) -> Plan:
         for site, meter in self._meters.items():

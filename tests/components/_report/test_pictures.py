@@ -1,9 +1,15 @@
 """Timelines and trees: each one SVG, whatever is drawn; a tree's places lie where they belong."""
 
+import re
+from itertools import combinations
+
 import numpy as np
 import pytest
+from geokfp.components._report.arrows import Arrow, lanes_of
 from geokfp.components._report.lanes import Lane, timeline
 from geokfp.components._report.tree import Edge, positions, tree
+from hypothesis import given
+from hypothesis import strategies as st
 
 
 def edge(lower: str, upper: str) -> Edge:
@@ -33,6 +39,41 @@ def test_a_tree_is_one_svg(num_sites):
     assert_is_one(svg)
     assert f"site-{num_sites - 1}" in svg
     assert "down &lt;2&gt; MB" in svg
+
+
+def test_arrows_are_named_and_of_two_kinds():
+    edges = [edge(name, "root") for name in ("a", "b <&>", "c")]
+    up = [Arrow("up", "b <&>", "a"), Arrow("up", "a", "root"), Arrow("up", "c", "nowhere")]
+    svg = tree(edges, [*up, Arrow("down", "root", "c"), Arrow("down", "c", "a")])
+    assert_is_one(svg)
+    assert set(re.findall(r'id="f[0-9a-f]{8}-((?:up|down)-[^"]*)"', svg)) == {
+        "up-b--to-a",
+        "up-a-to-root",
+        "down-root-to-c",
+        "down-c-to-a",
+    }
+    assert "stroke-dasharray" in svg
+    for kind in ("up", "down"):
+        assert re.search(rf">{kind}</text>", svg)
+
+
+def test_a_tree_without_arrows_is_as_it_was():
+    edges = [edge(name, "root") for name in ("a", "b")]
+    svgs = [tree(edges, arrows) for arrows in ((), [Arrow("up", "a", "nowhere")])]
+    plain, other = (re.sub(r"f[0-9a-f]{8}-\w+", "id", svg) for svg in svgs)
+    assert other == plain
+    assert "stroke-dasharray" not in plain
+
+
+spans = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=12)
+
+
+@given(spans)
+def test_spans_of_a_lane_touch_nowhere(given_spans):
+    lanes = lanes_of(given_spans)
+    for (one, lane), (other, other_lane) in combinations(zip(given_spans, lanes, strict=True), 2):
+        if lane == other_lane:
+            assert max(one) < min(other) or max(other) < min(one)
 
 
 def test_places_lie_by_depth_and_amid_those_below():

@@ -9,9 +9,11 @@ import pytest
 from geokfp.components._files import ArtifactError
 from geokfp.components.geo_training.metrics import SEND, Recorder, Span
 from geokfp.components.geo_training.metrics.record import Record, record_of
+from geokfp.components.geo_training.metrics.relay_trees import MOST_TREES, TreeRecord
 from geokfp.components.geo_training.metrics.table import table
 from geokfp.components.geo_training.transport.base import Traffic
 from geokfp.components.geo_training.wire.messages import NOTHING, Payload
+from geokfp.components.geo_training.wire.relay_messages import Trees
 from geokfp.components.geo_training.wire.units import RoundId, Unit
 from hypothesis import given
 from hypothesis import strategies as st
@@ -140,12 +142,34 @@ def test_a_record_is_read_as_it_was_written(tmp_path):
     assert Record.read(tmp_path / "root.json") == record
 
 
+def test_trees_are_counted_and_the_last_one_is_the_last(tmp_path):
+    made, _ = recorder()
+    star, chain = {"a": "root", "b": "root"}, {"a": "root", "b": "a"}
+    for up in (chain, star, star, chain):
+        made.relayed(Trees(up, star))
+    record = record_of("root", made, {}, [])
+    assert record.trees_up == (TreeRecord(parents=star, rounds=2), TreeRecord(parents=chain, rounds=2))
+    assert record.trees_down == (TreeRecord(parents=star, rounds=4),)
+    record.write(tmp_path / "root.json")
+    assert Record.read(tmp_path / "root.json") == record
+
+
+def test_of_many_trees_the_last_ones_are_remembered():
+    made, _ = recorder()
+    for number in range(MOST_TREES + 5):
+        made.relayed(Trees({"a": f"site-{number}"}, {"a": "root"}))
+    up, down = made.trees()
+    assert [tree.parents["a"] for tree in up] == [f"site-{number}" for number in range(5, MOST_TREES + 5)]
+    assert [tree.rounds for tree in down] == [MOST_TREES + 5]
+
+
 @pytest.mark.parametrize(
     "alter",
     [
         lambda document: document.update(version=2),
         lambda document: document.pop("links"),
         lambda document: document.update(more=1),
+        lambda document: document.update(trees_up=[{"parents": {}}]),
         lambda document: document["series"].update(wait=[0.0] * 257),
     ],
 )

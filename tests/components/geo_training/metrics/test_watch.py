@@ -1,6 +1,7 @@
 """A tree that is watched: what its processes leave, what their pages say, and that a port is refused."""
 
 import json
+import re
 import socket
 import urllib.request
 
@@ -14,9 +15,11 @@ from geokfp.components.geo_training.metrics.report import Measured, add_records
 from geokfp.components.geo_training.metrics.watch import measured_of, recorder_of, watch
 from geokfp.components.geo_training.transport.base import Traffic
 from geokfp.components.geo_training.tree_job import TreeJob
+from geokfp.components.geo_training.wire.relay_messages import Trees
 from support.geo_scripts import run_script
 from support.geo_tree import topology
 
+STAR, CHAIN = {"site-0": "root", "site-1": "root"}, {"site-0": "root", "site-1": "site-0"}
 SCRIPT = """
 import os
 
@@ -129,6 +132,35 @@ def test_a_site_that_never_stepped_has_no_lane_but_its_link(tmp_path):
     report = Report("A page")
     add_records(report, Measured(measured.records, job.topology, {}))
     assert report.to_html().count("<svg") == 1
+
+
+def test_the_links_show_the_trees_that_the_root_planned(tmp_path):
+    job, pages = job_of(str(tmp_path)), []
+    for rounds in ([], [Trees(STAR, STAR)] * 3 + [Trees(CHAIN, STAR)] * 2):
+        recorder = recorder_of(job)
+        for trees in rounds:
+            recorder.relayed(trees)
+        watch(job, "root", recorder, dict).close()
+        report = Report("A page")
+        add_records(report, measured_of(job, {}))
+        pages.append(report.to_html())
+    plain, relayed = pages
+    for kind in ("aggregation", "distribution", "Arrows", "→"):
+        assert kind not in plain
+    assert relayed.count("<svg") == 1
+    edges = re.findall(r'id="f[0-9a-f]{8}-((?:aggregation|distribution)-[^"]*)"', relayed)
+    assert sorted(set(edges)) == [
+        "aggregation-site-0-to-root",
+        "aggregation-site-1-to-site-0",
+        "distribution-root-to-site-0",
+        "distribution-root-to-site-1",
+    ]
+    rows = re.findall(r"<td>(\w+)</td><td>([^<]*)</td><td class=\"number\">(\d+)</td>", relayed)
+    assert rows == [
+        ("aggregation", "site-0 → root, site-1 → site-0", "2"),
+        ("aggregation", "site-0 → root, site-1 → root", "3"),
+        ("distribution", "root → site-0, root → site-1", "5"),
+    ]
 
 
 @pytest.mark.parametrize("port", [-1, 65536, 65531, True, "80"])

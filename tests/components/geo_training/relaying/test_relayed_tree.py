@@ -77,6 +77,9 @@ def test_every_worker_gets_the_mean_of_all_sites_over_changing_trees(kind):
     assert not whole.errors
     assert_means(results, shape.workers)
     assert whole.aggregators["site-0"].traffic().keys() & set(SITES)
+    assert len(whole.used_trees) == 19, "all rounds but the first, which has no plan"
+    for trees in whole.used_trees:
+        assert set(trees.up) == set(trees.down) == set(SITES)
 
 
 def test_sites_that_relay_merge_what_others_bring_and_all_hear_the_same_bytes():
