@@ -137,6 +137,7 @@ def test_workers_have_one_model_at_the_end_whoever_ends_first(choice, compressed
     assert np.abs(one_model(replicas)).max() > 0
 
 
+@pytest.mark.long
 def test_levels_change_at_all_nodes_of_a_tree_of_processes(tmp_path):
     """Real processes with long steps: dense from the first round on, and each worker has the same model."""
     script = """

@@ -78,9 +78,8 @@ def test_a_torch_script_ends_with_the_same_bits(tmp_path):
     np.testing.assert_array_equal(weights(TORCH, tmp_path / "p3", transmission=P3), in_order)
 
 
-@pytest.mark.parametrize(
-    "hybrid", ["0", pytest.param("1", marks=pytest.mark.long)], ids=["blocks", "hybridized"]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("hybrid", ["0", "1"], ids=["blocks", "hybridized"])
 def test_a_gluon_script_whose_net_is_watched_ends_with_the_same_bits(tmp_path, monkeypatch, hybrid):
     monkeypatch.setenv("HYBRID", hybrid)
     monkeypatch.setenv("WATCH", "0")

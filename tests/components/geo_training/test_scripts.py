@@ -254,7 +254,13 @@ def same(results, name):
     return first
 
 
-@pytest.mark.parametrize("synchronization", ["fsa", "hfa(k1=2) + outer", "nbsync(steps=2)"])
+@pytest.mark.parametrize(
+    "synchronization",
+    [
+        "fsa",
+        *(pytest.param(text, marks=pytest.mark.long) for text in ("hfa(k1=2) + outer", "nbsync(steps=2)")),
+    ],
+)
 def test_a_torch_script_trains_with_two_lines(tmp_path, synchronization):
     results = run_script(TORCH, tmp_path, synchronization=synchronization)
     assert not np.array_equal(same(results, "last"), same(results, "first"))
@@ -266,7 +272,10 @@ def test_a_torch_script_trains_with_two_lines(tmp_path, synchronization):
 
 @pytest.mark.parametrize(
     ("synchronization", "compression"),
-    [("fsa", "none"), ("hfa(k1=2) + outer(rate=1, momentum=0.3)", "top_k(ratio=0.2)")],
+    [
+        pytest.param("fsa", "none", marks=pytest.mark.long),
+        ("hfa(k1=2) + outer(rate=1, momentum=0.3)", "top_k(ratio=0.2)"),
+    ],
 )
 def test_a_script_of_dgl_trains_with_two_lines(tmp_path, synchronization, compression):
     results = run_script(DGL, tmp_path, synchronization=synchronization, compression=compression)
@@ -276,7 +285,12 @@ def test_a_script_of_dgl_trains_with_two_lines(tmp_path, synchronization, compre
 
 
 @pytest.mark.parametrize(
-    ("synchronization", "compression"), [("fsa", "none"), ("hfa(k1=3)", "none"), ("fsa", "top_k(bits=4)")]
+    ("synchronization", "compression"),
+    [
+        pytest.param("fsa", "none", marks=pytest.mark.long),
+        pytest.param("hfa(k1=3)", "none", marks=pytest.mark.long),
+        ("fsa", "top_k(bits=4)"),
+    ],
 )
 def test_a_gluon_trainer_trains_with_one_line(tmp_path, synchronization, compression):
     results = run_script(GLUON, tmp_path, synchronization=synchronization, compression=compression)
