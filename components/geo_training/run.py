@@ -87,6 +87,8 @@ def run(
         )
         if all(site.num_train == 0 for site in parts.sites):
             raise InputError("partitions: no site has a training node")
+        if not config.launches_pods:
+            check_shared_memory(parts.sites, config.num_samplers)
         tree = planned_tree(config, parts, work, surroundings.settings)
         job = _plan(config, parts, _start(trained, parts), work, tree.job)
         kept = _kept(job, partitions, outputs.model)
@@ -98,7 +100,6 @@ def run(
             training = launch.name
             train_in_pods(job, partitions, tree, launch, surroundings)
         else:
-            check_shared_memory(parts.sites, config.num_samplers)
             run_attempts(
                 job.tree, lambda tree: processes(replace(job, tree=tree), parts.sites), work / "logs"
             )
