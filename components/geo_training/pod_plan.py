@@ -14,8 +14,7 @@ from ..partition.partitions import Partitions, SitePartitions
 from ..training.shared_memory import SAMPLER_BYTES, part_bytes
 from .clusters.launching import TreeLaunch, placed_launches
 from .clusters.pod_tree import Groups
-from .clusters.reach import sites_within_reach
-from .clusters.site_pods import places
+from .clusters.reach import sites_of_step
 from .config import GeoTrainingConfig
 from .planned_tree import PlannedTree, plan_tree
 from .pod_machine import PARTITIONS, TARGET
@@ -48,11 +47,7 @@ def within_reach(config: GeoTrainingConfig, parts: Partitions, surroundings: Sur
     Raises:
         ProcessFailed: see `sites_within_reach`.
     """
-    if not config.launches_pods or surroundings.run is not None:
-        return parts
-    workers = {site.name: site.num_parts for site in parts.sites}
-    where = places(config.topology, list(workers), surroundings.settings, config.certificates)
-    within = sites_within_reach(where, workers, config.synchronization, config.pod_namespace())
+    within = sites_of_step(config, {site.name: site.num_parts for site in parts.sites}, surroundings)
     return replace(parts, sites=tuple(site for site in parts.sites if site.name in within))
 
 

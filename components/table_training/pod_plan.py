@@ -9,8 +9,7 @@ from .._launch.manifests import launch_name
 from .._launch.pods import PodLaunch, PodSettings
 from ..geo_training.clusters.launching import TreeLaunch, placed_launches
 from ..geo_training.clusters.pod_tree import Groups
-from ..geo_training.clusters.reach import sites_within_reach
-from ..geo_training.clusters.site_pods import places
+from ..geo_training.clusters.reach import sites_of_step
 from ..geo_training.planned_tree import PlannedTree, plan_tree
 from ..shard.shards import Shards, read_shards
 from .config import GeoTableConfig
@@ -44,11 +43,7 @@ def within_reach(config: GeoTableConfig, shards: Shards, surroundings: Surroundi
     Raises:
         ProcessFailed: see `sites_within_reach`.
     """
-    if not config.launches_pods or surroundings.run is not None:
-        return shards
-    workers = {site.name: config.num_workers for site in shards.sites}
-    where = places(config.topology, list(workers), surroundings.settings, config.certificates)
-    within = sites_within_reach(where, workers, config.synchronization, config.pod_namespace())
+    within = sites_of_step(config, {site.name: config.num_workers for site in shards.sites}, surroundings)
     return replace(shards, sites=tuple(site for site in shards.sites if site.name in within))
 
 

@@ -17,6 +17,13 @@ class TreeOptions(Protocol):
         """Where the processes run."""
 
     @property
+    def launches_pods(self) -> bool:
+        """Whether they run in pods of their own."""
+
+    def pod_namespace(self) -> str:
+        """Returns where pods go that name no namespace."""
+
+    @property
     def service_account(self) -> str:
         """Account of pods; empty is the namespace's default."""
 

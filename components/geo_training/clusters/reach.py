@@ -6,15 +6,36 @@ from typing import TypeAlias
 
 from ..._launch import ProcessFailed, progress
 from ..._launch.cluster import Cluster
+from ..._launch.launch_step import Surroundings
 from ..synchronization import synchronization
 from ..topology import ROOT
-from .site_pods import GroupPlace, TreePlaces
+from .options import TreeOptions
+from .site_pods import GroupPlace, TreePlaces, places
 
 ANSWER_S = 15.0
 """Seconds that a cluster has to answer."""
 
 Unreachable: TypeAlias = Callable[[Cluster, str, float], str]
 """Tells why a cluster does not take pods in a namespace, within some seconds; "" when it does."""
+
+
+def sites_of_step(
+    options: TreeOptions, workers: Mapping[str, int], surroundings: Surroundings
+) -> tuple[str, ...]:
+    """Returns the sites that a step trains with: all, where it starts no pods on clusters.
+
+    Args:
+        options: of the step.
+        workers: number of workers by site.
+        surroundings: what its pods are started with.
+
+    Raises:
+        ProcessFailed: see `sites_within_reach`.
+    """
+    if not options.launches_pods or surroundings.run is not None:
+        return tuple(workers)
+    where = places(options.topology, list(workers), surroundings.settings, options.certificates)
+    return sites_within_reach(where, workers, options.synchronization, options.pod_namespace())
 
 
 def sites_within_reach(
