@@ -74,6 +74,7 @@ def test_what_the_root_counted_and_the_sites_kept_sum_to_what_was_pushed(share, 
     loss = lossy(share).install(monkeypatch)
     shape = topology(2, 2, free_ports(3))
     with tree(shape, TcpTransport(), transmission=DGT) as whole:
+        loss.wait_until_open(ends=4)
         results = train(whole)
     assert not whole.errors
     assert loss.sent > 0
@@ -93,6 +94,7 @@ def test_each_of_two_roots_has_datagrams_of_its_own(monkeypatch):
     shape = topology(2, 1, free_ports(4), accepting=1)
     scope = at_shard(TREE, 1)
     with tree(shape, TcpTransport(), transmission=f"{DGT} + multigps(shards=2)") as whole:
+        loss.wait_until_open(ends=8)
         results = train(whole, scope)
     assert not whole.errors
     assert loss.sent > 0
@@ -114,6 +116,7 @@ def test_beside_tls_datagrams_are_encrypted_and_nothing_is_lost(monkeypatch, tmp
     shape = topology(2, 1, free_ports(3))
     transport = TlsTransport(Certificates(folder, "root"), "root")  # of a node with all names
     with tree(shape, transport, transmission=DGT, secret=True) as whole:
+        loss.wait_until_open(ends=4)
         results = train(whole)
     assert not whole.errors
     assert loss.lost > 0
