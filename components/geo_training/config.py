@@ -14,7 +14,8 @@ from .compression import compression
 from .metrics.ports import check_pages
 from .scheduling import transmission
 from .synchronization import synchronization
-from .topology import MANY, num_accepting, written_out
+from .topology import MANY, num_accepting
+from .topology_file import written_out
 
 __all__ = ["GeoTrainingConfig", "SitePartitionConfig"]
 

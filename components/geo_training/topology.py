@@ -3,12 +3,11 @@
 Names of nodes: `root`, a site's name in the partitions (`site-0`), a worker of it (`site-0/trainer-1`).
 """
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .._files import InputError, open_uri
+from .._files import InputError
 from .transport.base import Address
 
 ROOT = "root"
@@ -103,28 +102,6 @@ class Topology:
         binds = {str(reached): str(bound) for reached, bound in self.binds.items()}
         shown = {"root": str(self.root), "sites": {site.name: _shown(site) for site in self.sites}}
         return {**shown, "binds": binds} if binds else shown
-
-
-def written_out(options: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Returns a `topology` parameter in full: the content of a file where it is `{"file": path or URI}`.
-
-    Raises:
-        InputError: the file cannot be read, or is not a mapping in JSON.
-    """
-    if not isinstance(options, Mapping) or set(options) != {"file"}:
-        return options
-    uri = options["file"]
-    if not isinstance(uri, str):
-        raise InputError(f"topology['file'] is {uri!r}, allowed: path or URI of a file")
-    try:
-        with open_uri(uri) as file:
-            found = json.loads(file.read())
-    except ValueError as error:
-        reason = error if isinstance(error, InputError) else f"{uri}: not JSON ({error})"
-        raise InputError(f"topology['file']: {reason}") from error
-    if not isinstance(found, Mapping) or "file" in found:
-        raise InputError(f"topology['file']: {uri} holds no mapping, allowed: one with root, sites")
-    return found
 
 
 def check(options: Mapping[str, Any]) -> tuple[Address, ...]:

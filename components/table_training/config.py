@@ -12,7 +12,8 @@ from ..geo_training.compression import compression
 from ..geo_training.metrics.ports import check_pages
 from ..geo_training.scheduling import transmission
 from ..geo_training.synchronization import synchronization
-from ..geo_training.topology import MANY, num_accepting, written_out
+from ..geo_training.topology import MANY, num_accepting
+from ..geo_training.topology_file import written_out
 from ..ingest.config import MAX_SEED
 from .hyperparameters import HYPERPARAMETERS, check_hyperparameters
 

@@ -13,7 +13,6 @@ import yaml
 
 from .errors import UsageError
 from .package import Package, Parameter
-from .unique_keys import KeyTwice, load
 
 _ALLOWED = {
     "int": "a whole number such as 10",
@@ -70,6 +69,8 @@ def read_mapping(file: Path, option: str) -> Mapping[Any, Any]:
     Raises:
         UsageError: it cannot be read, or holds something else, or a key twice.
     """
+    from geokfp.components._files.unique_keys import KeyTwice, load  # late: listing loads no component
+
     try:
         document = load(file.read_text(encoding="utf-8"))
     except OSError as error:
@@ -99,6 +100,8 @@ def _wrong(parameter: Parameter, shown: str, where: str) -> UsageError:
 
 def _parse(parameter: Parameter, text: str) -> Any:
     """Reads what was typed; text stays as it is, lists and mappings are YAML (and so JSON)."""
+    from geokfp.components._files.unique_keys import KeyTwice, load  # late: listing loads no component
+
     try:
         match parameter.type:
             case "str":

@@ -10,7 +10,7 @@ from ..._launch.launch_options import LaunchOptions
 from ...ingest.config import IngestConfig
 from ...partition.config import PartitionConfig
 from ..clusters.site_pods import check_pods
-from ..topology import written_out
+from ..topology_file import written_out
 
 _OF_TABLES = ("nodes", "edges", "features")
 

@@ -137,14 +137,45 @@ def test_a_wrong_topology_names_option_value_and_what_is_allowed(options, reason
         read(options, WORKERS, (1, 2, 3))
 
 
-def test_a_topology_may_be_a_file(tmp_path):
-    path = tmp_path / "topology.json"
-    path.write_text('{"root": "127.0.0.1:7000"}')
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("topology.json", '{"root": "127.0.0.1:7000"}'),
+        ("topology.json", '{\n\t"root": "127.0.0.1:7000"\n}'),
+        ("topology.yaml", "root: 127.0.0.1:7000  # of this machine\n"),
+        ("topology", '{"root": "127.0.0.1:7000"}'),
+    ],
+)
+def test_a_topology_may_be_a_file_of_yaml_or_json(tmp_path, name, text):
+    path = tmp_path / name
+    path.write_text(text)
     assert GeoTrainingConfig(topology={"file": str(path)}).topology == {"root": "127.0.0.1:7000"}
-    for text, reason in (("root: a", "not JSON"), ("[]", "no mapping"), ('{"file": "a"}', "no mapping")):
-        path.write_text(text)
-        with pytest.raises(InputError, match=rf"topology\['file'\]: .*{reason}"):
-            GeoTrainingConfig(topology={"file": str(path)})
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [
+        ("a.json", '{"root":\n a', "line 2: not JSON"),
+        ("a.json", b"\xff", "not JSON"),
+        ("a.json", "[]", "no mapping"),
+        ("a.json", '{"file": "a"}', "no mapping"),
+        ("a.yaml", "root: a:1\nsites: [\n", "line 3: not YAML"),
+        ("a.yaml", "root: a:1\nsites: {}\nroot: b:1\n", "line 3: 'root' is there twice"),
+        ("a.yaml", "root: !!python/name:os.system\n", "line 1: not YAML"),
+        ("a.yaml", b"root: \xff", "not YAML"),
+        ("a.yaml", "- root", "no mapping"),
+        ("a.yaml", "", "no mapping"),
+        ("a.yaml", "root: 3", r"topology\['root'\] is 3"),
+    ],
+)
+def test_a_wrong_file_of_a_topology_is_named_with_the_line(tmp_path, name, text, reason):
+    path = tmp_path / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(InputError, match=rf"^(topology\['file'\]: .*{name}.* )?{reason}"):
+        GeoTrainingConfig(topology={"file": str(path)})
+
+
+def test_a_file_of_a_topology_that_cannot_be_read_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"topology\['file'\]: .*absent: no such file"):
         GeoTrainingConfig(topology={"file": str(tmp_path / "absent")})
     with pytest.raises(InputError, match=r"topology\['file'\] is 3, allowed: path or URI"):

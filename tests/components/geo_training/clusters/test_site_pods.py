@@ -1,10 +1,15 @@
 """Where the pods of a tree go, by the `topology` parameter, and what of it is refused."""
 
+import re
+from pathlib import Path
+
+import geokfp.components.geo_training
 import pytest
 from geokfp.components._files import InputError
 from geokfp.components._launch.cluster import Cluster
 from geokfp.components._launch.pods import PodService, PodSettings
 from geokfp.components.geo_training.clusters.site_pods import CERTIFICATES, check_pods, places
+from geokfp.components.geo_training.topology_file import written_out
 
 COMMON = PodSettings(resources={"limits": {"cpu": "2"}}, env=({"name": "A", "value": "1"},))
 SITES = ("oslo", "paris")
@@ -31,6 +36,16 @@ def test_without_a_word_all_pods_are_where_the_step_is():
     assert found.root.cluster == found.sites["oslo"].cluster == Cluster()
     assert found.sites["paris"].settings == found.root.settings == COMMON
     assert found.certificates == ""
+
+
+def test_the_example_of_the_readme_is_read(tmp_path):
+    readme = Path(geokfp.components.geo_training.__file__).with_name("README.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```yaml\n(.*?)```", readme, re.DOTALL)
+    (tmp_path / "topology.yaml").write_text(example, encoding="utf-8")
+    options = written_out({"file": str(tmp_path / "topology.yaml")})
+    assert [str(address) for address in check_pods(options)] == ["hub.example:30700"]
+    found = places(options, SITES, COMMON, "")
+    assert found.sites["oslo"].cluster == Cluster(kubeconfig="/secrets/oslo/config", context="oslo")
 
 
 def test_sites_are_in_clusters_of_their_own_and_the_root_is_opened_to_them():
