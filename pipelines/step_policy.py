@@ -4,7 +4,8 @@ Caching. KFP's key holds parameter values, names of artifacts and the command, n
 
 - reading tables, and dividing their rows among sites, is not cached: the same URI may hold other rows
   tomorrow;
-- partitioning is cached: it gets the graph's `fingerprint` as a parameter, so the key does hold the content;
+- partitioning is cached: it gets the graph's `fingerprint` as a parameter, so the key does hold the content,
+  and no run's id, which would differ each time: in a pod it is asked for, see `LaunchOptions.run_id`;
 - training and export are not cached: a user's own code and the machines' timing are in no key;
 - who is champion changes behind the same URI, so what asks for it is not cached either.
 

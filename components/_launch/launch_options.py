@@ -1,7 +1,7 @@
 """Where a step's processes run: the options that all stages with a launcher have in common."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -30,7 +30,8 @@ class LaunchOptions:
     needs none."""
     run_id: str = ""
     """The pipeline run, in a pipeline `dsl.PIPELINE_JOB_ID_PLACEHOLDER`: a step that is started again goes on
-    with the pods that it started. Needed by all launchers but `local`."""
+    with the pods that it started. Empty is the run that the step's own pod belongs to, which a step that is
+    cached needs: a value that differs in each run would be part of its key."""
     namespace: str = ""
     """Namespace of the pods; empty is the step's own."""
     service_account: str = ""
@@ -51,11 +52,6 @@ class LaunchOptions:
         for name, least in (("start_timeout_s", 1), ("orphan_timeout_s", LEAST_ORPHAN_S)):
             if getattr(self, name) < least:
                 raise InputError(f"{name} {getattr(self, name)!r}: must be at least {least}")
-        if self.launches_pods and not self.run_id:
-            raise InputError(
-                f"run_id '': must be given with launcher {self.launcher!r}: a text that tells this run from "
-                "others, in a pipeline dsl.PIPELINE_JOB_ID_PLACEHOLDER"
-            )
         if self.namespace:
             check_namespace(self.namespace)
         if self.service_account:
@@ -105,6 +101,11 @@ class LaunchOptions:
 
 LAUNCH_OPTIONS = tuple(field.name for field in fields(LaunchOptions))
 """Names of the options; none of them has a part in what a step gives."""
+
+
+def options_of_work(config: LaunchOptions) -> dict[str, Any]:
+    """Returns the options that have a part in what a step gives: all but those of its launch."""
+    return {name: value for name, value in asdict(config).items() if name not in LAUNCH_OPTIONS}
 
 
 def own_pod() -> StepPod | None:

@@ -6,10 +6,10 @@ Knows nothing of what they do, nor of Kubernetes: who runs the launches is given
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from .._files import InputError, new_file
 from .cluster import Cluster, Placed, WatchSettings
@@ -22,6 +22,8 @@ from .pod import forget_failures_of_pods, read_failures_of_pods
 from .pods import PodSettings
 from .progress import print_progress, progress
 from .verdict import BadEnd, root_cause
+
+Options = TypeVar("Options", bound=LaunchOptions)
 
 
 class PodRunner(Protocol):
@@ -47,10 +49,27 @@ class Surroundings:
     uris: Mapping[str, str] = field(default_factory=dict)
     """URIs of artifacts by name: of inputs, which pods read themselves from an object store, and of the main
     output."""
+    run_id: str = ""
+    """The pipeline run that the step's own pod belongs to; empty outside of one."""
     job_resource: Path | None = None
     """File to which the reference of what was started goes, before it is waited for."""
     run: PodRunner | None = None
     """Who runs launches; None is their cluster."""
+
+    def in_run(self, options: Options) -> Options:
+        """Returns a step's options, with its own pod's run where they name none and pods are to be started.
+
+        Raises:
+            InputError: neither tells the run.
+        """
+        if options.run_id or not options.launches_pods:
+            return options
+        if not self.run_id:
+            raise InputError(
+                f"run_id '': must be given with launcher {options.launcher!r}: a text that tells this run "
+                "from others, in a pipeline dsl.PIPELINE_JOB_ID_PLACEHOLDER"
+            )
+        return replace(options, run_id=self.run_id)
 
     def tell_created(self, references: Sequence[Mapping[str, Any]]) -> None:
         """Writes the references of what was started: one as itself, several as a list, `{}` for none."""
@@ -72,15 +91,16 @@ def surroundings_of(
         job_resource: path of its output of that name.
 
     Raises:
-        InputError: pods are to be started, and the image of the step's own pod cannot be read.
+        InputError: pods are to be started, and the step's own pod cannot be read.
     """
-    settings = settings_of(task_config, options)
+    settings, run_id = settings_of(task_config, options), ""
     pod = own_pod() if options.launches_pods else None
     if pod is not None:
-        from .own_image import with_own_image  # it takes a second to load the client
+        from .own_pod import read_own_pod  # it takes a second to load the client
 
-        settings = with_own_image(settings, Cluster(), own_namespace(), pod.name)
-    return Surroundings(settings=settings, uris=uris, job_resource=job_resource)
+        own = read_own_pod(Cluster(), own_namespace(), pod.name)
+        settings, run_id = own.images_in(settings), own.run_id
+    return Surroundings(settings=settings, uris=uris, run_id=run_id, job_resource=job_resource)
 
 
 @contextmanager

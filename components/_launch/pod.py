@@ -28,6 +28,7 @@ from .environment import PodVariables, has_nothing_to_do, pod_variables
 from .errors import ProcessFailed
 from .failure import FailureRecord, from_json, record_of, to_json
 from .hand_over import HandOver
+from .launch_options import LaunchOptions
 from .local import run_job
 from .names import resolve
 from .plan import Job
@@ -88,6 +89,16 @@ class PodOrders:
     """Seconds that the names of all pods have to resolve."""
     orphan_timeout_s: float
     """Seconds without a beat after which the pod ends itself."""
+
+    @classmethod
+    def of(cls, options: LaunchOptions, *, step: str, hand_over: str) -> "PodOrders":
+        """Returns what a step's options say to its pods."""
+        return cls(
+            step=step,
+            hand_over=hand_over,
+            start_timeout_s=options.start_timeout_s,
+            orphan_timeout_s=options.orphan_timeout_s,
+        )
 
     def document(self, body: Mapping[str, Any]) -> str:
         """Returns a group's document: these orders, and what its target needs beside them."""

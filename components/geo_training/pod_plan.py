@@ -1,11 +1,11 @@
 """Plans the pods of a `geo_train_gnn`. Starts nothing."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 from .._files.uri import is_object_store
-from .._launch.launch_options import LAUNCH_OPTIONS
+from .._launch.launch_options import options_of_work
 from .._launch.launch_step import Surroundings
 from .._launch.manifests import launch_name
 from .._launch.pods import PodLaunch, PodSettings
@@ -71,8 +71,11 @@ def planned_launch(
         tree: the tree.
         uris: of the artifacts, by name; pods read parts of `partitions` where it is in an object store.
     """
-    options = {name: value for name, value in asdict(config).items() if name not in LAUNCH_OPTIONS}
-    told = {"options": options, "partitions": parts.fingerprint, "parts": list(tree.job.workers.items())}
+    told = {
+        "options": options_of_work(config),
+        "partitions": parts.fingerprint,
+        "parts": list(tree.job.workers.items()),
+    }
     name = launch_name(STEP, run_id=config.run_id, task=STEP, inputs=told)
     hand_over = config.hand_over_of(name, uris.get("model", ""), tree.pod_places.root.settings)
     uri = uris.get(PARTITIONS, "")

@@ -81,6 +81,7 @@ def run(
         ProcessFailed: a process failed; `<model>-work/logs` keeps what all of them printed.
     """
     surroundings = surroundings or Surroundings()
+    config = surroundings.in_run(config)
     with work_folder(outputs.model) as work:
         parts = within_reach(
             config, read_partitions(partitions, elsewhere=config.launches_pods), surroundings

@@ -51,7 +51,7 @@ def partition_graph(
             "trainjob" or "dgljob".
         hand_over: Folder that step and pod share - a path on a volume that both mount, or an s3://, gs:// or
             minio:// URI. Empty is beside the partitions in their object store.
-        run_id: The pipeline run, dsl.PIPELINE_JOB_ID_PLACEHOLDER; needed with a pod.
+        run_id: The pipeline run, dsl.PIPELINE_JOB_ID_PLACEHOLDER; empty is that of the step's pod.
         namespace: Namespace of the pod; empty is the step's own.
         service_account: Account that the pod runs under; empty is the namespace's default.
         start_timeout_s: Seconds in which the pod must have started.

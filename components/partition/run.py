@@ -48,6 +48,7 @@ def run(
         ProcessFailed: the pod failed.
     """
     surroundings = surroundings or Surroundings()
+    config = surroundings.in_run(config)
     if config.launches_pods:
         return PartitionResult(metrics=divide_in_a_pod(config, graph, partitions, report, surroundings))
     result = divide(config, graph, partitions=partitions, report=report)

@@ -95,7 +95,7 @@ def geo_train(
             by "job", "jobset", "trainjob" or "dgljob".
         hand_over: Folder that step and pods share - a path on a volume that all mount, or an s3://, gs:// or
             minio:// URI. Empty is beside the model in its object store.
-        run_id: The pipeline run, dsl.PIPELINE_JOB_ID_PLACEHOLDER; needed with pods.
+        run_id: The pipeline run, dsl.PIPELINE_JOB_ID_PLACEHOLDER; empty is that of the step's pod.
         namespace: Namespace of the pods; empty is the step's own.
         service_account: Account that the pods run under; empty is the namespace's default.
         start_timeout_s: Seconds in which all pods must have started.

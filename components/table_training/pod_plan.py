@@ -1,9 +1,10 @@
 """Plans the pods of a `geo_train`. Starts nothing."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
+from .._launch.launch_options import options_of_work
 from .._launch.launch_step import Surroundings
 from .._launch.manifests import launch_name
 from .._launch.pods import PodLaunch, PodSettings
@@ -63,7 +64,7 @@ def planned_launch(config: GeoTableConfig, shards: Shards, tree: PlannedTree, ou
         tree: the tree.
         outputs_uri: URI of its model.
     """
-    told = {"config": asdict(config), "shards": shards.fingerprint}
+    told = {"options": options_of_work(config), "shards": shards.fingerprint}
     name = launch_name(STEP, run_id=config.run_id, task=STEP, inputs=told)
     return TreeLaunch(
         name=name,

@@ -87,6 +87,7 @@ def run(
         ProcessFailed: a process failed; `<model>-work/logs` keeps what all of them printed.
     """
     surroundings = surroundings or Surroundings()
+    config = surroundings.in_run(config)
     with work_folder(outputs.model) as work:
         read_in = within_reach(config, read_shards(shards), surroundings)
         _check_workers(config, read_in)

@@ -13,14 +13,13 @@ the launch's hand-over::
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 
 from .._files import InputError, local_path, sha256
 from .._files.manifest import NAME
 from .._files.uri import is_object_store
 from .._images import image
-from .._launch.launch_options import LAUNCH_OPTIONS, own_pod
+from .._launch.launch_options import options_of_work, own_pod
 from .._launch.manifests import launch_name
 from .._launch.pod import PodOrders
 from .._launch.pods import PodGroup, PodLaunch, PodSettings
@@ -64,16 +63,11 @@ def planned(
     uri = inputs[PARTITIONS]
     path = local_path(uri)
     site = site or chosen_site(partitions_at(uri), config.site)
-    options = {name: value for name, value in asdict(config).items() if name not in LAUNCH_OPTIONS}
+    options = options_of_work(config)
     told = {"options": options, "partitions": sha256(path / NAME) if path else uri}
     name = launch_name(STEP, run_id=config.run_id, task=STEP, inputs=told)
     hand_over = config.hand_over_of(name, inputs.get("model", ""), settings)
-    orders = PodOrders(
-        step=STEP,
-        hand_over=hand_over,
-        start_timeout_s=config.start_timeout_s,
-        orphan_timeout_s=config.orphan_timeout_s,
-    )
+    orders = PodOrders.of(config, step=STEP, hand_over=hand_over)
     body = {
         "partitions": uri if is_object_store(uri) else f"{hand_over}/{PARTITIONS}",
         "site": site.graph_name,

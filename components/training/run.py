@@ -84,6 +84,7 @@ def run(
         ProcessFailed: a trainer or server failed; `<model>-work/logs` keeps what all of them printed.
     """
     surroundings = surroundings or Surroundings()
+    config = surroundings.in_run(config)
     with work_folder(outputs.model) as work:
         parts = read_partitions(partitions)
         site = chosen_site(parts, config.site)

@@ -72,6 +72,7 @@ def plan_component(
         UsageError: a name or value that is not allowed.
     """
     from geokfp.components._files import InputError  # late: they need the extra `engine`
+    from geokfp.components._launch.launch_step import Surroundings
     from geokfp.components._launch.pods import KINDS
 
     stage = _stage(component)
@@ -82,7 +83,7 @@ def plan_component(
     values |= {"run_id": RUN_ID, **defaults, **collect(package, assignments, params_file)}
     inputs = {name: values[name] for name in artifacts if values[name] is not None}
     try:
-        config = _config(package, {**values, "launcher": launcher})
+        config = Surroundings().in_run(_config(package, {**values, "launcher": launcher}))
         settings = _settings(settings_file, getattr(config, "service_account", ""))
         planned = import_module(f"geokfp.components.{stage}.pod_plan").planned
         launches = tuple(planned(config, inputs, settings))

@@ -21,8 +21,8 @@ def make_cross_site(
     Args:
         retries: how often KFP starts a failed training step again.
         timeout_s: seconds that the pod of a training step may take, and the default of the parameter.
-        launcher: default of the parameter of that name.
-        storage: a PersistentVolumeClaim and where training and its pods mount it, such as
+        launcher: default of the parameter of that name: what starts the pods of partitioning and training.
+        storage: a PersistentVolumeClaim and where those steps and their pods mount it, such as
             `("geokfp-data", "/data")`; `hand_over` and `checkpoint_folder` may lie on it.
     """
     default_launcher = launcher
@@ -127,8 +127,8 @@ def make_cross_site(
             user_code: Folder or .py file (path or URI) with that module; it is executed, so trust it.
             model_options: Further options of the model, such as num_heads of gat.
             export_formats: Among torchscript, onnx; weights and model card are always written.
-            launcher: local, or job, jobset, trainjob or dgljob - training in pods, one a worker.
-            hand_over: Folder that training and its pods share; empty: beside the model's object.
+            launcher: local, or job, jobset, trainjob or dgljob - partitioning and training in pods.
+            hand_over: Folder that steps and their pods share; empty: beside the artifacts' objects.
             namespace: Namespace of the pods; empty: the run's own.
             service_account: Account that the pods run under; empty: the namespace's default.
             round_timeout_s: Seconds that a round waits for its last worker before training has failed.
@@ -164,6 +164,10 @@ def make_cross_site(
                 partition_method=partition_method,
                 seed=seed,
                 fingerprint=ingest.outputs["fingerprint"],
+                launcher=launcher,
+                hand_over=hand_over,
+                namespace=namespace,
+                service_account=service_account,
             ),
             "Partition graph",
         )
@@ -207,7 +211,8 @@ def make_cross_site(
             "Train GNN across sites",
         )
         if storage is not None:
-            apply_storage(train, *storage)
+            for task in (partition, train):
+                apply_storage(task, *storage)
         EXPORT.apply(
             export_model(
                 model=train.outputs["model"],

@@ -5,10 +5,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from geokfp.components._launch.pods import LAUNCHERS
 from geokfp.pipelines import PIPELINES, compiled_package, load_pipeline
 from geokfp.pipelines._command_line.dags import tasks_in_order
-from geokfp.pipelines.single_site.pipeline import make_single_site
 from google.protobuf import json_format
 from kfp.compiler import Compiler
 from kfp.pipeline_spec import pipeline_spec_pb2
@@ -166,39 +164,3 @@ def test_a_parameter_has_its_components_default(name: str) -> None:
             if given and given not in OTHER_DEFAULTS | NEEDED:
                 assert of_pipeline[given].get("defaultValue") == inputs[parameter].get("defaultValue"), given
                 assert of_pipeline[given]["parameterType"] == inputs[parameter]["parameterType"], given
-
-
-@pytest.mark.parametrize("launcher", LAUNCHERS)
-def test_each_launcher_is_only_another_default_and_strictly_a_pipeline_spec(
-    launcher: str, tmp_path: Path
-) -> None:
-    path = tmp_path / "launched.yaml"
-    Compiler().compile(make_single_site(launcher=launcher, storage=("geokfp-data", "/data")), str(path))
-    spec, platform = yaml.safe_load_all(path.read_text(encoding="utf-8"))
-    json_format.ParseDict(spec, pipeline_spec_pb2.PipelineSpec())
-    json_format.ParseDict(platform, pipeline_spec_pb2.PlatformSpec())
-    golden, golden_platform = documents("single_site")
-    golden["root"]["inputDefinitions"]["parameters"]["launcher"]["defaultValue"] = launcher
-    assert spec == golden
-    train = platform["platforms"]["kubernetes"]["deploymentSpec"]["executors"]["exec-train-gnn"]
-    (mount,) = train.pop("pvcMount")
-    assert mount["mountPath"] == "/data"
-    assert platform == golden_platform
-    inputs = spec["root"]["dag"]["tasks"]["train-gnn"]["inputs"]["parameters"]
-    assert inputs["run_id"]["runtimeValue"]["constant"] == "{{$.pipeline_job_uuid}}"
-
-
-@pytest.mark.parametrize("name", ["cross_site", "cross_site_table", "warm_start_cross_site"])
-def test_all_trainings_across_sites_take_a_launcher_and_storage(name: str, tmp_path: Path) -> None:
-    factory = getattr(import_module(f"geokfp.pipelines.{name}.pipeline"), f"make_{name}")
-    path = tmp_path / "launched.yaml"
-    Compiler().compile(factory(launcher="jobset", storage=("geokfp-data", "/data")), str(path))
-    spec, platform = yaml.safe_load_all(path.read_text(encoding="utf-8"))
-    json_format.ParseDict(spec, pipeline_spec_pb2.PipelineSpec())
-    golden, _ = documents(name)
-    golden["root"]["inputDefinitions"]["parameters"]["launcher"]["defaultValue"] = "jobset"
-    assert spec == golden
-    executors = platform["platforms"]["kubernetes"]["deploymentSpec"]["executors"]
-    trainings = {key for key in executors if "train" in key}
-    assert trainings
-    assert {key for key, given in executors.items() if "pvcMount" in given} == trainings

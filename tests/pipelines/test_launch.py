@@ -129,6 +129,7 @@ def test_wrong_words_are_refused(geokfp: Typed, words: list[str], message: str) 
         ("hand_over=", "hand_over '': must be given"),
         ("hand_over=here", "hand_over 'here': must be an absolute path"),
         ("namespace=", "namespace '': must be given"),
+        ("run_id=", "run_id '': must be given with launcher 'job'"),
         ("site=oslo", "site 'oslo': must be one of"),
         ("partitions=nowhere", "nowhere"),
     ],

@@ -75,7 +75,14 @@ def test_a_volume_is_mounted_where_champions_are_read_and_written(tmp_path: Path
     _, platform = yaml.safe_load_all((tmp_path / "p.yaml").read_text())
     executors = platform["platforms"]["kubernetes"]["deploymentSpec"]["executors"]
     mounted = {name for name, settings in executors.items() if "pvcMount" in settings}
-    steps = ("open-window", "ingest-graph", "train-gnn", "evaluate-challenger", "promote-model")
+    steps = (
+        "open-window",
+        "ingest-graph",
+        "partition-graph",
+        "train-gnn",
+        "evaluate-challenger",
+        "promote-model",
+    )
     assert mounted == {f"exec-{step}" for step in steps}
     for name in mounted:
         (mount,) = executors[name]["pvcMount"]

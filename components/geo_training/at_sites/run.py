@@ -7,12 +7,13 @@ import hashlib
 import json
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..._files import new_directory, write_manifest
 from ..._launch import progress
+from ..._launch.launch_options import options_of_work
 from ..._launch.launch_step import Surroundings
 from ..._launch.manifests import launch_name
 from ..._launch.pods import PodLaunch, PodSettings
@@ -56,6 +57,7 @@ def run(
         ProcessFailed: a site's pod failed; it is named.
     """
     surroundings = surroundings or Surroundings()
+    config = surroundings.in_run(config)
     made = plan(config, surroundings.settings, surroundings.uris.get("partitions", ""))
     with tempfile.TemporaryDirectory(prefix="geokfp-") as folder, made.launch.freed():
         placed = at_places(made.launch, made.held, 0)
@@ -88,7 +90,7 @@ def plan(config: SitePartitionConfig, settings: PodSettings, outputs_uri: str) -
         InputError: options do not go together.
     """
     where = places(config.topology, list(config.tables), settings, "", root_needed=False)
-    name = launch_name(STEP, run_id=config.run_id, task=STEP, inputs=asdict(config))
+    name = launch_name(STEP, run_id=config.run_id, task=STEP, inputs=options_of_work(config))
     groups = {site: f"site-{index}" for index, site in enumerate(config.tables)}
     orders = {
         group: config.orders(site, f"{where.sites[site].storage.rstrip('/')}/{name}/{group}")

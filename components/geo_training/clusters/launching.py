@@ -112,12 +112,7 @@ def at_places(
         InputError: see `placed_launches`.
     """
     _check_hand_over(of.hand_over, held)
-    orders = PodOrders(
-        step=of.step,
-        hand_over=of.attempt(number).uri,
-        start_timeout_s=of.options.start_timeout_s,
-        orphan_timeout_s=of.options.orphan_timeout_s,
-    )
+    orders = PodOrders.of(of.options, step=of.step, hand_over=of.attempt(number).uri)
     document = orders.document({**of.body, "given": of.given.uri})
     at: dict[tuple[Cluster, str], list[PodGroup]] = {}
     own = of.options.pod_namespace()

@@ -7,7 +7,7 @@ import pytest
 from geokfp.components._files import InputError
 from geokfp.components._launch.cluster import Cluster
 from geokfp.components._launch.launch_options import LAUNCH_OPTIONS, LaunchOptions, settings_of
-from geokfp.components._launch.own_image import with_own_image
+from geokfp.components._launch.own_pod import read_own_pod
 from geokfp.components._launch.pods import PodSettings
 from kfp import dsl
 from support.api_server import ApiServerDouble
@@ -39,7 +39,6 @@ def test_local_needs_nothing() -> None:
     ("options", "told"),
     [
         ({"launcher": "pod"}, "launcher 'pod': must be one of local, job, jobset, trainjob, dgljob"),
-        ({"launcher": "job"}, "run_id '': must be given with launcher 'job'"),
         ({"start_timeout_s": 0}, "start_timeout_s 0: must be at least 1"),
         ({"orphan_timeout_s": 4}, "orphan_timeout_s 4: must be at least 5"),
         ({"orphan_timeout_s": -1}, "orphan_timeout_s -1: must be at least 5"),
@@ -107,23 +106,32 @@ def test_pods_get_what_the_task_was_given() -> None:
     )
 
 
-def test_pods_run_in_the_steps_own_image(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("labels", "run"),
+    [
+        ({"pipeline/runid": "r-1", "workflows.argoproj.io/workflow": "w-1"}, "r-1"),
+        ({"workflows.argoproj.io/workflow": "w-1"}, "w-1"),
+        ({}, ""),
+    ],
+)
+def test_a_steps_own_pod_tells_image_and_run(tmp_path: Path, labels: dict[str, str], run: str) -> None:
     containers = [{"name": "wait", "image": "argo"}, {"name": "main", "image": "registry/geokfp-training:1"}]
     pod = {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": "step", "namespace": "n"},
+        "metadata": {"name": "step", "namespace": "n", "labels": labels},
         "spec": {"containers": containers, "imagePullSecrets": [{"name": "registry"}]},
     }
     with ApiServerDouble() as double:
         cluster = Cluster(kubeconfig=double.kubeconfig(tmp_path))
         double.store.create("/api/v1/namespaces/n/pods", pod)
-        found = with_own_image(PodSettings(service_account="a"), cluster, "n", "step")
+        found = read_own_pod(cluster, "n", "step")
         with pytest.raises(InputError, match=r"pod n/other: .* \(there is no such pod\)"):
-            with_own_image(PodSettings(), cluster, "n", "other")
+            read_own_pod(cluster, "n", "other")
         double.fail("GET", "pods", status=403, reason="Forbidden")
-        with pytest.raises(InputError, match=r"own image cannot be read \(403 Forbidden"):
-            with_own_image(PodSettings(), cluster, "n", "step")
-    assert found == PodSettings(
+        with pytest.raises(InputError, match=r"own pod cannot be read \(403 Forbidden"):
+            read_own_pod(cluster, "n", "step")
+    assert found.run_id == run
+    assert found.images_in(PodSettings(service_account="a")) == PodSettings(
         service_account="a", image="registry/geokfp-training:1", image_pull_secrets=("registry",)
     )

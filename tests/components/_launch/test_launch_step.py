@@ -47,6 +47,15 @@ def test_a_pod_of_this_try_knows_its_own_cause_best(tmp_path: Path) -> None:
     assert (told.replica, told.cause) == ("worker/0/trainer", "the sky fell now")
 
 
+def test_a_steps_run_is_that_of_its_pod_where_none_is_named() -> None:
+    unnamed, here = LaunchOptions(launcher="job"), Surroundings(run_id="of-the-pod")
+    assert here.in_run(unnamed) == LaunchOptions(launcher="job", run_id="of-the-pod")
+    assert here.in_run(LaunchOptions(launcher="job", run_id="r")).run_id == "r"
+    assert Surroundings().in_run(LaunchOptions()) == LaunchOptions()
+    with pytest.raises(InputError, match="run_id '': must be given with launcher 'job'"):
+        Surroundings().in_run(unnamed)
+
+
 def test_what_was_handed_over_goes_after_a_failure_too(tmp_path: Path) -> None:
     hand_over = HandOver(str(tmp_path / "launch"))
     hand_over.put_text("given/job.json", "{}")

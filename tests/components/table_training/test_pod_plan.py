@@ -103,7 +103,6 @@ def test_other_rows_or_another_run_make_other_objects(shards):
     ("options", "reason"),
     [
         ({"plain_text": False}, r"certificates '': must be a folder in every pod with launcher 'job'"),
-        ({"run_id": ""}, "run_id '': must be given with launcher 'job'"),
         ({"hand_over": ""}, "hand_over '': must be given, as pods do not see"),
         (
             {"transmission": "fifo + multigps(at=root)", "topology": TWO_CLUSTERS, "plain_text": False},
