@@ -2,15 +2,18 @@
 
 import random
 import socket
+from collections import deque
 from pathlib import Path
 
 _EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _LOWEST = 10_000
 _TRIES = 2000
+_given: deque[int] = deque(maxlen=1000)
+"""The last ports that were returned: who asked first need not listen there yet."""
 
 
 def free_ports(count: int) -> list[int]:
-    """Returns `count` different loopback ports that nothing listened to when asked.
+    """Returns `count` different loopback ports that nothing listened to, and that it has not returned before.
 
     All are held at once and then released together, so that they differ. They lie below the range from
     which the kernel takes the near end of outgoing connections: a client that retries before its server
@@ -23,8 +26,10 @@ def free_ports(count: int) -> list[int]:
     try:
         for _ in range(_TRIES):
             if len(held) == count:
-                return [each.getsockname()[1] for each in held]
-            if (bound := _bind(_candidate())) is not None:
+                ports = [each.getsockname()[1] for each in held]
+                _given.extend(ports)
+                return ports
+            if (port := _candidate()) not in _given and (bound := _bind(port)) is not None:
                 held.append(bound)
     finally:
         for each in held:

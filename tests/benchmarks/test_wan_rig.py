@@ -8,10 +8,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
-import psutil
 import pytest
 from benchmarks.wan_rig import guardian, links, shaping
 from benchmarks.wan_rig.counters import Counters
@@ -23,6 +22,8 @@ from benchmarks.wan_rig.network import Network, network
 from benchmarks.wan_rig.processes import Process, Processes
 from benchmarks.wan_rig.requirements import missing
 from benchmarks.wan_rig.systems.base import PYTHON_ENVIRONMENT
+from support.faults import wait_until
+from support.process_ends import gone as gone_process
 
 TWO_SITES = links.endpoints(2)
 
@@ -89,13 +90,6 @@ def round_trip_s(net: Network, source: str, target: str) -> float:
             connected(net, source, target).close()
             took.append(time.monotonic() - began)
     return min(took)
-
-
-def wait_until(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline, f"waited 30 s for {what}"
-        time.sleep(0.01)
 
 
 def classes(net: Network, endpoint: str) -> str:
@@ -280,7 +274,7 @@ def test_nothing_is_left_when_the_builder_is_killed():
         assert all((guardian.FOLDER / name).exists() for name in names)
         builder.kill()
     wait_until(lambda: not any((guardian.FOLDER / name).exists() for name in names), "the removal")
-    assert not psutil.pid_exists(int(child)) or psutil.Process(int(child)).status() == psutil.STATUS_ZOMBIE
+    wait_until(lambda: gone_process(int(child)), "the end of what it started")
 
 
 def endless(name: str, endpoint: str, **others) -> Process:

@@ -203,8 +203,8 @@ def test_interrupted_it_leaves_no_process_and_no_result(
         started = psutil.Process(process.pid).children(recursive=True)
         assert len(started) >= 2
         process.send_signal(number)
-        assert process.wait(10) == status
-    _, alive = psutil.wait_procs(started, timeout=5)
+        assert process.wait(30) == status
+    _, alive = psutil.wait_procs(started, timeout=20)
     assert not alive
     assert not (tmp_path / "out/metrics.json").exists()
     again = geokfp("run", toy, "--output", "out", folder=tmp_path)
@@ -218,7 +218,7 @@ def test_two_runs_do_not_share_a_folder(toy: Path, tmp_path: Path) -> None:
         assert any("making rows" in line for line in process.stdout)
         refused = geokfp("run", toy, "--output", "out", folder=tmp_path)
         process.send_signal(signal.SIGINT)
-        process.wait(10)
+        process.wait(30)
     assert refused.returncode == 2
     assert "another run" in refused.stderr
 

@@ -21,6 +21,8 @@ class ClusterScript:
         self.server = server
         self.namespace = namespace
         self._clock = 0
+        self.at_birth: dict[str, Callable[[], None]] = {}
+        """Called by replica as its pod is made: nobody sees it in another state."""
         server.store.on_create = self._on_create
 
     def add(self, api_version: str, kind: str, plural: str, name: str, **rest: Any) -> Document:
@@ -175,7 +177,7 @@ class ClusterScript:
                 ("uid", job["metadata"]["uid"]),
             )
         }
-        self.add(
+        pod = self.add(
             "v1",
             "Pod",
             "pods",
@@ -184,6 +186,8 @@ class ClusterScript:
             spec=made["spec"],
             status={"phase": "Pending"},
         )
+        if is_replica(pod):
+            self.at_birth.get(replica_name(pod), lambda: None)()
 
     def _find(self, replica: str) -> str | None:
         for pod in self.pods():

@@ -21,6 +21,12 @@ def touch(arguments: list[str]) -> None:
     Path(arguments[0]).write_text(os.environ.get("GREETING", ""))
 
 
+def wait_for(arguments: list[str]) -> None:
+    """Ends once a file is there."""
+    while not Path(arguments[0]).exists():
+        time.sleep(0.02)
+
+
 def tell(arguments: list[str]) -> None:
     print("chatter")
     progress("halfway")
@@ -111,6 +117,5 @@ def fail_or_hang(arguments: list[str]) -> None:
     index, pids = arguments
     if index == "0":
         hang([pids])
-    while not Path(pids).exists():
-        time.sleep(0.05)
+    wait_for([pids])
     fail([])

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -18,9 +17,10 @@ from geokfp.components._launch.launch_step import Surroundings, run_launches
 from geokfp.components._launch.pod_commands import pod_commands
 from geokfp.components._launch.pod_network import can_be_apart
 from geokfp.components._launch.pods import KINDS
+from support.faults import wait_until
 from support.pod_launches import every_setting
 from support.pod_targets import hanging_launch, launch
-from support.process_ends import all_gone
+from support.process_ends import all_gone, wait_until_gone
 
 TESTS = Path(__file__).parents[2]
 
@@ -81,7 +81,8 @@ def test_a_failed_pod_ends_the_others_and_tells_why_itself(tmp_path: Path) -> No
         run(tmp_path, function="fail_or_hang", arguments=["{index}", str(pids)])
     assert str(caught.value) == "worker/1/one: ValueError: the sky fell"
     assert "about to fail" in caught.value.last_lines
-    assert all_gone(pids)
+    assert pids.exists()
+    wait_until_gone(pids)
 
 
 def test_when_the_launcher_is_killed_the_pods_end_themselves(tmp_path: Path) -> None:
@@ -91,13 +92,15 @@ def test_when_the_launcher_is_killed_the_pods_end_themselves(tmp_path: Path) -> 
     )
     pids = [tmp_path / f"pids-{index}" for index in range(2)]
     try:
-        _await(lambda: all(path.exists() for path in pids), "both pods to run")
+        wait_until(lambda: all(path.exists() for path in pids), "both pods to run", 50.0)
         assert not any(all_gone(path) for path in pids)
     finally:
         launcher.send_signal(signal.SIGKILL)
         launcher.wait()
-    _await(lambda: all(all_gone(path) for path in pids), "the pods to end")
-    _await(lambda: len(list((tmp_path / "hand-over/failures").glob("*.json"))) == 2, "both to say why")
+    wait_until(lambda: all(all_gone(path) for path in pids), "the pods to end", 50.0)
+    wait_until(
+        lambda: len(list((tmp_path / "hand-over/failures").glob("*.json"))) == 2, "both to say why", 50.0
+    )
     text = (tmp_path / "hand-over/failures/worker-0.json").read_text()
     assert "nobody has beaten" in text
 
@@ -108,10 +111,11 @@ def test_sigterm_ends_the_launcher_with_its_pods(tmp_path: Path) -> None:
         env={**os.environ, "PYTHONPATH": str(TESTS)},
     )
     pids = [tmp_path / f"pids-{index}" for index in range(2)]
-    _await(lambda: all(path.exists() for path in pids), "both pods to run")
+    wait_until(lambda: all(path.exists() for path in pids), "both pods to run", 50.0)
     launcher.send_signal(signal.SIGTERM)
     assert launcher.wait(30) == 128 + signal.SIGTERM
-    assert all(all_gone(path) for path in pids)
+    for path in pids:
+        wait_until_gone(path)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -131,10 +135,3 @@ def test_what_only_the_cluster_knows_must_be_in_the_environment() -> None:
     set_so = [command.environment for command in found if "AWS_REGION" in command.environment]
     assert set_so
     assert all(environment["AWS_ACCESS_KEY_ID"] == "key" for environment in set_so)
-
-
-def _await(condition, what: str) -> None:
-    until = time.monotonic() + 50
-    while not condition():
-        assert time.monotonic() < until, f"waited 50 s for {what}"
-        time.sleep(0.05)

@@ -1,6 +1,7 @@
 """Launches on a double of a cluster: how they end, what is told, and that nothing is left of them."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -168,15 +169,12 @@ def limited_group() -> object:
 def test_a_pod_that_no_node_takes_fails_after_the_start_timeout(
     server: ApiServerDouble, script: ClusterScript, tmp_path: Path
 ) -> None:
-    run = start(server, tmp_path, start_timeout_s=0.4)
-    script.start("root/0", "worker/0")
-    script.unschedulable("worker/1", "0/3 nodes are available: 3 Insufficient nvidia.com/gpu.")
-    error = failure(run)
+    script.at_birth = {replica: partial(script.start, replica) for replica in ("root/0", "worker/0")}
+    words = "0/3 nodes are available: 3 Insufficient nvidia.com/gpu."
+    script.at_birth["worker/1"] = partial(script.unschedulable, "worker/1", words)
+    error = failure(start(server, tmp_path, start_timeout_s=0.4))
     assert error.replica == "worker/1"
-    assert error.cause == (
-        "it has not started after 0.4 s; "
-        "Unschedulable: 0/3 nodes are available: 3 Insufficient nvidia.com/gpu."
-    )
+    assert error.cause == f"it has not started after 0.4 s; Unschedulable: {words}"
 
 
 def test_pods_that_nobody_makes_fail_after_the_start_timeout(

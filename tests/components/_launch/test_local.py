@@ -5,15 +5,17 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 import uuid
-from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import psutil
 import pytest
-from geokfp.components._launch import Job, ProcessFailed, Replica, Role, run_job
-from support.process_ends import all_gone
+from geokfp.components._launch import Job, ProcessFailed, Replica, Role, local, run_job
+from support.clock import FakeClock
+from support.faults import wait_until
+from support.process_ends import all_gone, wait_until_gone
 
 TESTS = Path(__file__).parents[2]
 
@@ -47,13 +49,6 @@ def told(*roles: Role, log_folder: Path) -> list[tuple[str, str]]:
     lines: list[tuple[str, str]] = []
     run_job(job(*roles), log_folder=log_folder, on_line=lambda *line: lines.append(line))
     return sorted(lines)
-
-
-def wait_until(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline, f"waited 30 s for {what}"
-        time.sleep(0.02)
 
 
 def test_runs_with_arguments_and_environment(tmp_path: Path) -> None:
@@ -144,7 +139,7 @@ def test_the_first_bad_end_ends_all(
     with pytest.raises(ProcessFailed, match=cause) as caught:
         run_job(job(server, role(function, *arguments, name="bad")), log_folder=tmp_path / "logs")
     assert caught.value.replica == "bad-0"
-    assert not pids.exists() or all_gone(pids)
+    wait_until_gone(pids)
 
 
 def test_a_failing_server_ends_all(tmp_path: Path) -> None:
@@ -154,7 +149,7 @@ def test_a_failing_server_ends_all(tmp_path: Path) -> None:
             job(role("hang", str(pids)), role("die_by_signal", name="server", finishes=False)),
             log_folder=tmp_path / "logs",
         )
-    assert not pids.exists() or all_gone(pids)
+    wait_until_gone(pids)
 
 
 def test_the_last_lines_of_the_failed_one_are_kept(tmp_path: Path) -> None:
@@ -170,7 +165,8 @@ def test_the_place_of_a_crash_is_in_the_last_lines(tmp_path: Path) -> None:
     assert any("in abort" in line for line in caught.value.last_lines)
 
 
-def test_who_only_lost_a_peer_is_not_blamed(tmp_path: Path) -> None:
+def test_who_only_lost_a_peer_is_not_blamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "OTHERS_S", 40.0)  # however long the cause takes to start
     with pytest.raises(ProcessFailed) as caught:
         run_job(job(role("lose_peer", count=3), role("die_by_signal")), log_folder=tmp_path)
     assert caught.value.replica == "die_by_signal-0"
@@ -184,7 +180,7 @@ def test_an_error_in_a_fork_of_the_target_is_not_the_replicas(tmp_path: Path) ->
 def test_servers_are_ended_when_the_others_have(tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     run_job(
-        job(role("hang", str(pids), finishes=False), role("touch", str(tmp_path / "made"))),
+        job(role("hang", str(pids), finishes=False), role("wait_for", str(pids))),
         log_folder=tmp_path / "logs",
     )
     wait_until(lambda: all_gone(pids), "the server and its children to end")
@@ -198,7 +194,16 @@ def test_a_server_may_end_well_before_the_others(tmp_path: Path) -> None:
     assert (tmp_path / "made").exists()
 
 
-def test_the_deadline_names_who_had_not_ended(tmp_path: Path) -> None:
+def test_the_deadline_names_who_had_not_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock jumps past it when the one that ends has ended."""
+    clock, note = FakeClock(), local._Run._note
+
+    def note_and_jump(run: local._Run, event: dict[str, Any]) -> None:
+        note(run, event)
+        clock.advance(2.0 * (event.get("ended") == "leave_politely-0"))
+
+    monkeypatch.setattr(local._Run, "_note", note_and_jump)
+    monkeypatch.setattr(local, "time", SimpleNamespace(monotonic=clock))
     with pytest.raises(ProcessFailed, match=r"hang-0, hang-1 had not ended 2 s after the start of test"):
         run_job(job(role("hang", count=2), role("leave_politely"), deadline_s=2), log_folder=tmp_path)
 
@@ -207,7 +212,7 @@ def test_the_deadline_holds_for_the_preload(tmp_path: Path) -> None:
     hanging = role("touch", preload=("support.launch_hanging_import",), HANGING_IMPORT=str(tmp_path / "pids"))
     with pytest.raises(ProcessFailed, match=r"fork-host: the modules to preload were not imported 1 s after"):
         run_job(job(hanging, deadline_s=1), log_folder=tmp_path / "logs")
-    assert not (tmp_path / "pids").exists() or all_gone(tmp_path / "pids")
+    wait_until_gone(tmp_path / "pids")
 
 
 def test_a_missing_preload_is_named(tmp_path: Path) -> None:
@@ -233,7 +238,7 @@ def test_nothing_is_left_when_the_supervisor_is_killed(
         if not preload:
             segment.write_bytes(b"left over")
         supervisor.send_signal(how)
-        supervisor.wait(5)
+        supervisor.wait(30)
         wait_until(lambda: all_gone(pids), "the replica and its children to end")
         wait_until(lambda: not segment.exists(), "the shared memory to be removed")
     finally:

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,8 @@ from geokfp.components._files import InputError
 from geokfp.components._launch.hand_over import HandOver
 from geokfp.components._launch.names import ipv4_of, resolve
 from geokfp.components._launch.pod import PodOrders, orders_of, read_failures_of_pods
-from support.process_ends import all_gone
+from support.faults import wait_until
+from support.process_ends import wait_until_gone
 
 TESTS = Path(__file__).parents[2]
 HOSTS = {"root": ["l-root-0.l"], "worker": ["l-worker-0.l", "l-worker-1.l"]}
@@ -84,25 +84,24 @@ def test_wrong_input_found_in_a_pod_is_told_in_one_line(tmp_path: Path) -> None:
 def test_a_pod_ends_itself_and_its_processes_when_nobody_beats(tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     pod = start(tmp_path, orphan_timeout_s=3, function="hang", arguments=[str(pids)])
+    hand_over = HandOver(str(tmp_path / "hand-over"))
+    wait_until(lambda: hand_over.beat() or pids.exists(), "the replica", 40.0)
     _, errors = pod.communicate(timeout=50)
     assert pod.returncode not in (0, None)
     cause = f"nobody has beaten in {tmp_path}/hand-over for 3 s (orphan_timeout_s)"
     assert f"pod worker-1 failed: {cause}" in errors
     assert failures(tmp_path) == [("worker/1", cause)]
-    assert all_gone(pids)
+    wait_until_gone(pids)
 
 
 def test_sigterm_ends_a_pod_with_its_processes(tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     pod = start(tmp_path, function="hang", arguments=[str(pids)])
-    until = time.monotonic() + 40
-    while not pids.exists() or len(pids.read_text().split()) < 1:
-        assert time.monotonic() < until, "waited 40 s for the replica"
-        time.sleep(0.05)
+    wait_until(pids.exists, "the replica", 40.0)
     pod.send_signal(signal.SIGTERM)
     pod.communicate(timeout=20)
     assert pod.returncode == 128 + signal.SIGTERM
-    assert all_gone(pids)
+    wait_until_gone(pids)
 
 
 def test_the_dgl_operators_own_partitioner_does_nothing(tmp_path: Path) -> None:

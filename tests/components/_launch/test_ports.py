@@ -1,16 +1,18 @@
 """Free ports, and shared memory left behind."""
 
 import socket
+from collections import deque
 from pathlib import Path
 
-from geokfp.components._launch import free_ports
+import pytest
+from geokfp.components._launch import free_ports, ports
 from geokfp.components._launch.shared_memory import remove_shared_memory
 
 
 def test_ports_differ_and_are_free() -> None:
-    ports = free_ports(50)
-    assert len(set(ports)) == 50
-    for port in ports:
+    found = free_ports(50)
+    assert len(set(found)) == 50
+    for port in found:
         with socket.socket() as one:
             one.bind(("127.0.0.1", port))
 
@@ -18,6 +20,15 @@ def test_ports_differ_and_are_free() -> None:
 def test_ports_are_not_those_of_outgoing_connections() -> None:
     low = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     assert low <= 11_000 or all(port < low for port in free_ports(50))
+
+
+def test_a_port_is_returned_once_though_nobody_listens_there_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other = free_ports(2)
+    drawn = iter([one, one, other, *free_ports(1)])
+    monkeypatch.setattr(ports, "_given", deque([other]))
+    monkeypatch.setattr(ports, "_candidate", lambda: next(drawn))
+    assert free_ports(1) == [one]
+    assert free_ports(1)[0] not in {one, other}
 
 
 def test_no_ports_are_no_ports() -> None:

@@ -111,11 +111,12 @@ def test_at_a_random_moment(launchers: Launchers, tmp_path: Path, seed: int) -> 
         moment.aim(launchers.start(server.kubeconfig(tmp_path)))
         status = launchers.status()
         moment.passed()
-        (deletion,) = server.asked("DELETE")
+        deletion, *again = server.asked("DELETE")
         assert deletion.status == 200
         assert deletion.came_s - moment.sent_s <= BOUND_S
-        # It may have freed all by itself just then, and have ended well.
-        assert status == STATUS or (status == 0 and deletion.came_s < moment.sent_s)
+        # It may have freed all by itself just then, and have ended well, or by the signal as any process.
+        assert not again or deletion.came_s < moment.sent_s
+        assert status == STATUS or (status in {0, -signal.SIGTERM} and deletion.came_s < moment.sent_s)
         nothing_left(server)
 
 

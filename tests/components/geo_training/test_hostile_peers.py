@@ -21,6 +21,7 @@ from geokfp.components.geo_training.wire.messages import Join
 from geokfp.components.geo_training.wire.units import OWN, Unit
 from geokfp.pipelines._command_line.authority import Authority
 from support.certificates import issue, issue_each
+from support.faults import wait_until
 from support.geo_tree import topology
 from support.hostile import AFTER_JOIN, BEFORE_JOIN, frame, hostile
 from support.node_processes import nodes
@@ -124,7 +125,7 @@ def attack(target: Target, exchange: Exchange, number: int) -> None:
         if index % 500 == 499:
             check_memory(target, at_first)
     check_memory(target, at_first)
-    assert exchange.rounds > rounds_before
+    wait_until(lambda: exchange.rounds > rounds_before, "a round of the exchange", 30.0)
 
 
 def send(target: Target, node: str, content: bytes, *, inside: bool) -> None:

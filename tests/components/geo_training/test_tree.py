@@ -2,6 +2,7 @@
 
 import socket
 import struct
+import threading
 from itertools import pairwise
 
 import numpy as np
@@ -195,14 +196,16 @@ def test_results_do_not_depend_on_the_order_of_arrival():
 def test_a_worker_that_stays_away_ends_the_round_with_its_name_everywhere():
     shape, transport = topology(2, 2), MemoryTransport()
     here = [name for name in shape.workers if name != "site-1/trainer-1"]
+    all_are_here = threading.Barrier(len(here))
 
     def work(name):
         client = whole.client(name)
+        all_are_here.wait(20)
         with pytest.raises(RefusedError, match=r"waited . s in round 0 of gradient.*site-1/trainer-1"):
             train(client, 0, 1)
         client.close("heard it")
 
-    with tree(shape, transport, round_timeout_s=0.3) as whole:
+    with tree(shape, transport, round_timeout_s=1.0) as whole:
         at_once(work, here)
     assert set(whole.errors) == {"site-1", "root", "site-0"}
 

@@ -13,6 +13,7 @@ from geokfp.components.geo_training.links.telling import EVERY_S, FIRST_S, Patie
 from geokfp.components.geo_training.wire.units import TREE, Unit
 from hypothesis import given
 from hypothesis import strategies as st
+from support.clock import FakeClock
 from support.geo_tree import at_once, topology, tree
 from support.memory_transport import MemoryTransport
 
@@ -76,15 +77,16 @@ def test_a_worker_says_which_round_of_whom_it_waits_for(monkeypatch):
 
 def test_a_worker_says_whom_it_does_not_reach(monkeypatch):
     lines: list[str] = []
-    monkeypatch.setattr("geokfp.components.geo_training.links.telling.FIRST_S", 0.02)
     monkeypatch.setattr(links, "Patience", partial(Patience, say=lines.append))
+    clock = FakeClock()
 
     def nobody():
+        clock.advance(FIRST_S)
         raise LinkClosedError("nobody listens at hub:1")
 
-    settings = clients.ClientSettings(name="a", peer="root", run="run", reconnect_s=0.3)
-    with pytest.raises(LinkClosedError, match="root: not reached within 0 s"):
-        clients.Client(settings, nobody, None)
+    settings = clients.ClientSettings(name="a", peer="root", run="run", reconnect_s=3 * FIRST_S)
+    with pytest.raises(LinkClosedError, match=f"root: not reached within {3 * FIRST_S:.0f} s"):
+        clients.Client(settings, nobody, None, clock)
     assert lines[0].startswith("waits for root (nobody listens at hub:1), for ")
 
 

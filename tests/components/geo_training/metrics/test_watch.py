@@ -1,6 +1,8 @@
 """A tree that is watched: what its processes leave, what their pages say, and that a port is refused."""
 
+import contextlib
 import json
+import random
 import re
 import socket
 import urllib.request
@@ -8,7 +10,6 @@ import urllib.request
 import numpy as np
 import pytest
 from geokfp.components._files import InputError
-from geokfp.components._launch import free_ports
 from geokfp.components._report import Report
 from geokfp.components.geo_training.metrics.ports import check_pages
 from geokfp.components.geo_training.metrics.report import Measured, add_records
@@ -41,18 +42,12 @@ np.savez(os.environ["RESULT"], steps=5)
 
 
 def first_of_free_ports(count: int) -> int:
-    """Returns a port from which so many are free; they may be taken by others a moment later."""
-    for first in free_ports(20):
-        probes = []
-        try:
+    """Returns a port from which so many are free, below those that `free_ports` returns."""
+    for first in random.sample(range(5000, 9900), 100):
+        with contextlib.ExitStack() as stack, contextlib.suppress(OSError):
             for port in range(first, first + count):
-                probes.append(socket.create_server(("127.0.0.1", port)))
+                stack.enter_context(socket.create_server(("127.0.0.1", port)))
             return first
-        except (OSError, OverflowError):
-            continue
-        finally:
-            for probe in probes:
-                probe.close()
     raise AssertionError("no ports")
 
 
