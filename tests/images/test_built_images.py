@@ -2,56 +2,38 @@
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pytest
 from geokfp.components._images import PARENTS, image
 from geokfp.pipelines import compiled_package
 from support.container_images import BuiltImages
-from support.graphs import communities
-from support.pod_container import run_container
+from support.container_node import open_to_all
+from support.pod_container import Contained, run_container
 from support.pod_steps import PodSteps, Step
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
-CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "geokfp/images"
 OF_THE_IMAGE = None
 OF_A_NAMESPACE = (1000680000, 0)
 """OpenShift gives each namespace ids of its own, whatever user the image names."""
 
 
-@pytest.fixture(scope="module")
-def built() -> BuiltImages:
-    images = BuiltImages(CACHE)
-    images.build(list(PARENTS))
-    return images
-
-
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    """A volume with a small graph's tables, which everybody may read."""
-    graph = communities(90)
-    nodes = pd.DataFrame(graph.features, columns=[f"x{column}" for column in range(graph.features.shape[1])])
-    folder = tmp_path / "data"
-    folder.mkdir()
-    nodes.assign(id=np.arange(len(nodes)), label=graph.labels).to_csv(folder / "nodes.csv", index=False)
-    pd.DataFrame(graph.edges.T, columns=["src", "dst"]).to_csv(folder / "edges.csv", index=False)
-    for parent in (folder, *folder.parents[: len(folder.parents) - 1]):
-        parent.chmod(parent.stat().st_mode | 0o055)
-    return folder
-
-
-def in_pods(images: BuiltImages, data: Path, user: tuple[int, int] | None) -> Callable[[Step], object]:
+def in_pods(
+    images: BuiltImages, volumes: Mapping[str, Path], user: tuple[int, int] | None = OF_THE_IMAGE
+) -> Callable[[Step], object]:
     def run(step: Step) -> str:
         folder = step.scratch.parent / f"{step.name}-bundle"
         folder.mkdir()
-        mounts = {"/minio": step.store, "/tmp": step.scratch, "/data": data}
-        name = f"geokfp-{os.getpid()}-{step.name}"
-        return run_container(
-            images, step.image, step.command, name=name, mounts=mounts, user=user, folder=folder
+        contained = Contained(
+            name=f"geokfp-{os.getpid()}-{step.name}",
+            image=step.image,
+            command=step.command,
+            folder=folder,
+            mounts={"/minio": step.store, "/tmp": step.scratch, **volumes},
+            user=user,
         )
+        return run_container(images, contained)
 
     return run
 
@@ -67,7 +49,7 @@ def run_pipeline(
 
 def test_graphs_go_from_tables_to_an_exported_model(built: BuiltImages, data: Path, tmp_path: Path) -> None:
     arguments = {"nodes": "/data/nodes.csv", "edges": "/data/edges.csv", "epochs": 3, "warm_start_epochs": 2}
-    run = in_pods(built, data, OF_THE_IMAGE)
+    run = in_pods(built, {"/data": data})
     steps = run_pipeline("warm_start_cross_site", arguments, run, tmp_path / "run")
     exported = steps.path("export-model", "exported")
     assert {"model.onnx", "model.pt"} <= {path.name for path in exported.rglob("*")}
@@ -81,8 +63,32 @@ def test_rows_go_from_a_table_to_an_exported_model(
     built: BuiltImages, data: Path, tmp_path: Path, user: tuple[int, int] | None
 ) -> None:
     arguments = {"table": "/data/nodes.csv", "epochs": 2, "num_sites": 2}
-    steps = run_pipeline("cross_site_table", arguments, in_pods(built, data, user), tmp_path / "run")
+    steps = run_pipeline(
+        "cross_site_table", arguments, in_pods(built, {"/data": data}, user), tmp_path / "run"
+    )
     assert "model.onnx" in {path.name for path in steps.path("export-model", "exported").rglob("*")}
+
+
+def test_a_model_becomes_the_champion_and_stays_it(built: BuiltImages, data: Path, tmp_path: Path) -> None:
+    champions = open_to_all(tmp_path / "champions")
+    arguments = {
+        "champions": "/champions",
+        "nodes": "/data/nodes.csv",
+        "edges": "/data/edges.csv",
+        "time": "2026-11-30T06:00Z",
+        "epochs": 3,
+        "num_parts": 1,
+        "margin": 0.01,
+    }
+    run = in_pods(built, {"/data": data, "/champions": champions})
+    first = run_pipeline("scheduled_retrain", arguments, run, tmp_path / "first")
+    assert first.parameters["promote-model", "outcome"] == "promoted"
+    assert first.artifacts["promote-model", "metrics"]["metadata"]["generation"] == 1
+    later = arguments | {"time": "2026-12-01T06:00Z", "margin": 0.9}
+    second = run_pipeline("scheduled_retrain", later, run, tmp_path / "second")
+    assert second.parameters["open-window", "champion"].startswith("/champions/")
+    assert second.parameters["evaluate-challenger", "Output"] == "keep"
+    assert ("promote-model", "outcome") not in second.parameters
 
 
 PROBE = """
@@ -115,14 +121,14 @@ def test_it_holds_what_its_pods_need_and_no_more(built: BuiltImages, name: str, 
     for folder in ("scratch", "bundle"):
         (tmp_path / folder).mkdir(mode=0o777)
     (tmp_path / "scratch").chmod(0o777)
-    text = run_container(
-        built,
-        image(name),
-        ["python3", "-c", PROBE],
+    probe = Contained(
         name=f"geokfp-{os.getpid()}-probe-{name}",
-        mounts=mounts,
+        image=image(name),
+        command=["python3", "-c", PROBE],
         folder=tmp_path / "bundle",
+        mounts=mounts,
     )
+    text = run_container(built, probe)
     labels = built.config(image(name))["Labels"]
     found = json.loads(text)
     assert found == {

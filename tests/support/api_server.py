@@ -208,7 +208,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.double.requests.append(Request(self.command, path, query, body, came_s, status))
 
     def _answer(self, path: str, query: Mapping[str, str], body: Any) -> dict[str, Any] | Iterator[bytes]:
-        if self.headers.get("Authorization") != f"Bearer {self.double.token}":
+        scheme, _, token = self.headers.get("Authorization", "").partition(" ")
+        if (scheme.lower(), token) != ("bearer", self.double.token):  # in a cluster clients write it small
             raise Refusal(401, "Unauthorized", "Unauthorized")
         found = COLLECTION.fullmatch(path)
         if not found or found["plural"] in self.double.unknown_plurals:

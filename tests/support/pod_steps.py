@@ -1,10 +1,12 @@
 """A compiled pipeline, run as KFP's backend runs it: what its driver and launcher make of each task.
 
-Only tasks in one DAG, without loops and conditions. Artifacts lie under `minio://...`, which is
-`/minio/...` in pods; here that folder is the same for all steps, in place of a store to download from.
+Only tasks without loops; of conditions those that hold a parameter against a text. Artifacts lie under
+`minio://...`, which is `/minio/...` in pods; here that folder is the same for all steps, in place of a store
+to download from.
 """
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +17,7 @@ import yaml
 STORE = "/minio"
 OUTPUTS = "/tmp/kfp/outputs"
 METADATA = "/tmp/kfp_outputs/output_metadata.json"
+CONDITION = re.compile(r"inputs\.parameter_values\['(.+)'\] == '(.*)'")
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,14 @@ class Step:
     """Mounted at /tmp."""
 
 
+@dataclass(frozen=True)
+class _Given:
+    """What the tasks of one DAG are given by what is around it."""
+
+    parameters: Mapping[str, Any]
+    artifacts: Mapping[str, Any]
+
+
 @dataclass
 class PodSteps:
     """The tasks of one run, in the order of their inputs, and what they gave."""
@@ -43,6 +54,12 @@ class PodSteps:
     run: Callable[[Step], object]
     """Runs a step's command in a container of its image; raises where it fails."""
 
+    task_config: Mapping[str, Any] = field(default_factory=dict)
+    """What is set on every task, as components with a `dsl.TaskConfig` are told."""
+
+    root: str = "minio://mlpipeline/v2/artifacts"
+    """URI under which artifacts lie: in an object store, or the path where pods see them."""
+
     artifacts: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
     parameters: dict[tuple[str, str], Any] = field(default_factory=dict)
 
@@ -51,29 +68,38 @@ class PodSteps:
         spec = next(iter(yaml.safe_load_all(self.package.read_text(encoding="utf-8"))))
         inputs = spec["root"]["inputDefinitions"]["parameters"]
         values = {name: given.get("defaultValue") for name, given in inputs.items()} | dict(self.arguments)
-        store = self.folder / "store"
-        store.mkdir()
-        store.chmod(0o777)
-        waiting = dict(spec["root"]["dag"]["tasks"])
+        self._store.mkdir()
+        self._store.chmod(0o777)
+        self._run_tasks(spec, spec["root"]["dag"]["tasks"], _Given(values, {}))
+
+    def path(self, task: str, artifact: str) -> Path:
+        """Returns where an artifact lies on this machine."""
+        return self._in_store(self.artifacts[task, artifact])
+
+    @property
+    def _store(self) -> Path:
+        return self.folder / "store"
+
+    def _in_store(self, artifact: Mapping[str, Any]) -> Path:
+        return self._store / artifact["uri"].removeprefix("minio://").removeprefix(f"{STORE}/")
+
+    def _run_tasks(self, spec: Mapping[str, Any], tasks: Mapping[str, Any], given: _Given) -> None:
+        waiting = dict(tasks)
         while waiting:
             name = next(
                 name for name, task in waiting.items() if not {*task.get("dependentTasks", ())} & {*waiting}
             )
-            self._run_one(spec, name, waiting.pop(name), values, store)
-
-    def path(self, task: str, artifact: str) -> Path:
-        """Returns where an artifact lies on this machine."""
-        return self.folder / "store" / self.artifacts[task, artifact]["uri"].removeprefix("minio://")
+            task = waiting.pop(name)
+            component = spec["components"][task["componentRef"]["name"]]
+            inputs = self._inputs(component, task, given)
+            if "dag" not in component:
+                self._run_one(spec, name, component, inputs)
+            elif _holds(task, inputs.parameters):
+                self._run_tasks(spec, component["dag"]["tasks"], inputs)
 
     def _run_one(
-        self,
-        spec: Mapping[str, Any],
-        name: str,
-        task: Mapping[str, Any],
-        values: Mapping[str, Any],
-        store: Path,
+        self, spec: Mapping[str, Any], name: str, component: Mapping[str, Any], inputs: _Given
     ) -> None:
-        component = spec["components"][task["componentRef"]["name"]]
         container = spec["deploymentSpec"]["executors"][component["executorLabel"]]["container"]
         scratch = self.folder / name
         for folder in (scratch, scratch / "kfp/outputs", scratch / "kfp_outputs"):
@@ -81,30 +107,38 @@ class PodSteps:
             folder.chmod(0o777)
         outputs = self._outputs(name, component.get("outputDefinitions", {}))
         for artifact in outputs["artifacts"].values():
-            made = self.folder / "store" / artifact["artifacts"][0]["uri"].removeprefix("minio://")
-            _writable(made.parent, store)
-        executor_input = {"inputs": self._inputs(component, task, values), "outputs": outputs}
+            _writable(self._in_store(artifact["artifacts"][0]).parent, self._store)
+        parameters = {name: _number(value) for name, value in inputs.parameters.items() if value is not None}
+        artifacts = {name: {"artifacts": [artifact]} for name, artifact in inputs.artifacts.items()}
+        given = {"parameterValues": parameters, "artifacts": artifacts}
+        executor_input = {"inputs": given, "outputs": outputs}
         text = json.dumps(executor_input)
         words = [*container["command"], *container["args"]]
         command = tuple(text if word == "{{$}}" else word for word in words)
-        self.run(Step(name=name, image=container["image"], command=command, store=store, scratch=scratch))
+        self.run(
+            Step(name=name, image=container["image"], command=command, store=self._store, scratch=scratch)
+        )
         self._keep(name, component.get("outputDefinitions", {}), outputs, scratch)
 
-    def _inputs(
-        self, component: Mapping[str, Any], task: Mapping[str, Any], values: Mapping[str, Any]
-    ) -> Any:
+    def _inputs(self, component: Mapping[str, Any], task: Mapping[str, Any], given: _Given) -> _Given:
         definitions = component.get("inputDefinitions", {}).get("parameters", {})
-        given = {name: each.get("defaultValue") for name, each in definitions.items()}
-        for name, source in task["inputs"].get("parameters", {}).items():
-            given[name] = self._value(source, values)
+        parameters = {name: each.get("defaultValue") for name, each in definitions.items()}
+        for name, definition in definitions.items():
+            if definition["parameterType"] == "TASK_CONFIG":
+                parameters[name] = dict(self.task_config)
         artifacts = {}
-        for name, source in task["inputs"].get("artifacts", {}).items():
-            made = source["taskOutputArtifact"]
-            artifacts[name] = {"artifacts": [self.artifacts[made["producerTask"], made["outputArtifactKey"]]]}
-        return {
-            "parameterValues": {name: _number(value) for name, value in given.items() if value is not None},
-            "artifacts": artifacts,
-        }
+        inputs = task.get("inputs", {})
+        for name, source in inputs.get("parameters", {}).items():
+            parameters[name] = self._value(source, given.parameters)
+        for name, source in inputs.get("artifacts", {}).items():
+            artifacts[name] = self._artifact(source, given.artifacts)
+        return _Given(parameters, artifacts)
+
+    def _artifact(self, source: Mapping[str, Any], given: Mapping[str, Any]) -> Any:
+        if "componentInputArtifact" in source:
+            return given[source["componentInputArtifact"]]
+        made = source["taskOutputArtifact"]
+        return self.artifacts[made["producerTask"], made["outputArtifactKey"]]
 
     def _value(self, source: Mapping[str, Any], values: Mapping[str, Any]) -> Any:
         if "componentInputParameter" in source:
@@ -122,7 +156,7 @@ class PodSteps:
                     {
                         "name": name,
                         "type": definition["artifactType"],
-                        "uri": f"minio://mlpipeline/v2/artifacts/run-1/{task}/{name}",
+                        "uri": f"{self.root}/run-1/{task}/{name}",
                         "metadata": {},
                     }
                 ]
@@ -144,10 +178,21 @@ class PodSteps:
                 self.artifacts[task, name] |= {
                     key: changed[key] for key in ("uri", "metadata") if key in changed
                 }
+        returned = told.get("parameterValues", {})
+        self.parameters |= {(task, name): value for name, value in returned.items()}
         for name, definition in definitions.get("parameters", {}).items():
+            if name in returned:
+                continue
             text = (scratch / OUTPUTS.removeprefix("/tmp/") / name).read_text()
             as_text = definition["parameterType"] == "STRING"
             self.parameters[task, name] = text if as_text else json.loads(text)
+
+
+def _holds(task: Mapping[str, Any], parameters: Mapping[str, Any]) -> bool:
+    """Tells whether the condition that a task stands under is true."""
+    found = CONDITION.fullmatch(task["triggerPolicy"]["condition"])
+    assert found, task["triggerPolicy"]
+    return bool(parameters[found[1]] == found[2])
 
 
 def _number(value: Any) -> Any:
