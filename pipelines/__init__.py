@@ -19,7 +19,14 @@ __all__ = [
     "settings_for_pods",
 ]
 
-PIPELINES = ("single_site", "cross_site", "warm_start_cross_site", "cross_site_table", "scheduled_retrain")
+PIPELINES = (
+    "single_site",
+    "cross_site",
+    "warm_start_cross_site",
+    "cross_site_table",
+    "cross_site_at_sites",
+    "scheduled_retrain",
+)
 """Names of the built-in pipelines, simplest first."""
 
 

@@ -4,6 +4,7 @@ DNS names are mapped to addresses. Each process has a network and a /dev/shm of 
 Stands in for `run_on_clusters`: for trying a launch out, and for tests.
 """
 
+import re
 import signal
 import subprocess
 import sys
@@ -15,13 +16,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from .._files.uri import is_object_store
 from .cluster import Placed
 from .environment import inherited
 from .errors import ProcessFailed
 from .local import termination_raises
 from .log_reader import LogReader
-from .pod import orders_of
 from .pod_commands import PodCommand, pod_commands
 from .pod_network import PodNetwork, can_be_apart, opened_network
 from .progress import progress
@@ -31,6 +30,8 @@ POLL_S = 0.2
 """Seconds between two looks at the processes."""
 OTHERS_S = 2.0
 """Seconds in which the cause of an end that another's end would explain may still come in."""
+_REMOTE = re.compile(r'"(\w+://[^"]*)"')
+"""A URI in what a pod is told, in JSON: of the hand-over, or of what the pod reads itself."""
 STOP_S = 10.0
 """Seconds that processes get to end theirs before they are killed."""
 
@@ -78,14 +79,10 @@ def _commands(one: Placed, *, prefixed: bool) -> list[PodCommand]:
 
 
 def _why_not_apart(placed: Sequence[Placed]) -> str:
-    documents = [group.document for one in placed for group in one.launch.groups]
-    if remote := [uri for uri in map(_hand_over, documents) if is_object_store(uri)]:
-        return f"they must reach {remote[0]}"
+    for document in (group.document for one in placed for group in one.launch.groups):
+        if remote := _REMOTE.search(document):
+            return f"they must reach {remote[1]}"
     return can_be_apart()
-
-
-def _hand_over(document: str) -> str:
-    return orders_of(document).hand_over
 
 
 @dataclass(slots=True)

@@ -1,4 +1,7 @@
-"""Exports a trained GNN, checked on real nodes of the first site: `GnnExporter`."""
+"""Exports a trained GNN, checked on real nodes of the first site: `GnnExporter`.
+
+Where all rows stay at their sites it is checked on nodes drawn at random, and says so.
+"""
 
 import shutil
 from collections.abc import Mapping, Sequence
@@ -14,12 +17,13 @@ from ..partition.partitions import Partitions, read_partitions
 from ..training.trained_gnn import TrainedGnn, load_weights, read_trained_gnn
 from . import onnx, torchscript
 from .config import ExportConfig
+from .drawn_nodes import drawn_cases
 from .exported_model import FILES, USER_CODE, WEIGHTS
 from .exporter import Words
 from .instructions import instructions
 from .model_card import model_card
 from .plain_form import plain_form
-from .real_nodes import block_logits, real_cases
+from .real_nodes import Case, block_logits, real_cases
 from .verify import Agreement, Run, compare, run_alone
 
 SIGNATURE = onnx.Signature(
@@ -28,6 +32,10 @@ SIGNATURE = onnx.Signature(
     free={"x": {0: "num_nodes"}, "edge_index": {1: "num_edges"}, "logits": {0: "num_nodes"}},
 )
 _CASES = ("seeds and their neighbourhood", "half of those nodes", "one node, no edge")
+_DRAWN = (
+    "Compared on nodes drawn at random: the real ones stay at their sites. That the files give what the "
+    "trained model gives is shown for such nodes alone."
+)
 
 
 class GnnExporter:
@@ -45,16 +53,27 @@ class GnnExporter:
     def __init__(self, config: ExportConfig, model: Path, data: Path) -> None:
         self._config = config
         self._trained = read_trained_gnn(model)
-        self._parts = read_partitions(data)
+        self._parts = read_partitions(data, elsewhere=True)
         _check_fit(self._trained, self._parts)
         self._model = self._trained.build()
-        self._cases = real_cases(
-            self._parts.sites[0],
-            num_features=self._parts.num_features,
-            num_seeds=config.verify_nodes,
-            num_layers=self._trained.source.num_layers,
-            seed=config.seed,
+        self._cases = self._made_cases()
+        if self._parts.stay_at_sites:
+            progress("compares on nodes drawn at random: the real ones stay at their sites")
+
+    def _made_cases(self) -> list[Case]:
+        parts, config = self._parts, self._config
+        width, num_seeds = parts.num_features, config.verify_nodes
+        if parts.stay_at_sites:
+            return drawn_cases(num_features=width, num_seeds=num_seeds, seed=config.seed)
+        num_layers = self._trained.source.num_layers
+        return real_cases(
+            parts.sites[0], num_features=width, num_seeds=num_seeds, num_layers=num_layers, seed=config.seed
         )
+
+    @property
+    def _whose(self) -> str:
+        """What nodes are compared, in words."""
+        return "drawn nodes" if self._parts.stay_at_sites else "real nodes"
 
     @property
     def formats(self) -> Sequence[str]:
@@ -99,7 +118,7 @@ class GnnExporter:
         for name, outputs in run_alone(runs, work=work, timeout_s=float(config.timeout_s)).items():
             found[name] = [logits[case.seeds.numpy()] for logits, case in zip(outputs, cases, strict=True)]
         return {
-            name: compare(FILES[name], logits, wanted, tolerance=config.tolerance, units="nodes")
+            name: compare(FILES[name], logits, wanted, tolerance=config.tolerance, units=self._whose)
             for name, logits in found.items()
         }
 
@@ -116,7 +135,8 @@ class GnnExporter:
             for case in self._cases
         ]
         parts = self._parts
-        checked = {"site": parts.sites[0].name, "fingerprint": parts.fingerprint, "graphs": graphs}
+        site = "" if parts.stay_at_sites else parts.sites[0].name
+        checked = {"nodes": self._whose, "site": site, "fingerprint": parts.fingerprint, "graphs": graphs}
         return model_card(self._trained, self._config, files, not_exported, checked)
 
     def words(self, card: Mapping[str, Any]) -> Words:
@@ -126,12 +146,14 @@ class GnnExporter:
             warnings.append(
                 "The nodes compared are of another graph than the one that the model was trained on."
             )
-        graphs = card["verification"]["graphs"]
+        graphs, site = card["verification"]["graphs"], card["verification"]["site"]
+        if not site:
+            warnings.append(_DRAWN)
         return Words(
             readme=instructions(card),
             units="nodes",
             how="Each file was loaded again, TorchScript and ONNX in processes that cannot import DGL. Its "
-            f"logits on real nodes of {card['verification']['site']} are compared with those of the trained "
+            f"logits on {self._whose}{f' of {site}' if site else ''} are compared with those of the trained "
             "model over DGL blocks.",
             head=("Graph", "Nodes", "Edges", "Nodes compared"),
             cases=[[name, *graph.values()] for name, graph in zip(_CASES, graphs, strict=True)],

@@ -121,7 +121,7 @@ class TableExporter:
             found,
             [outputs.reshape(shape) for outputs in wanted],
             tolerance=self._config.tolerance,
-            units="rows",
+            units="real rows",
             labelled=self._trained.task == CLASSIFICATION,
         )
 

@@ -105,7 +105,7 @@ def compare(
         found: its outputs.
         wanted: those of the trained model.
         tolerance: largest difference that passes.
-        units: what the outputs are of, `nodes` or `rows`, for the message.
+        units: what the outputs are of, such as `real nodes`, for the message.
         labelled: whether the largest output of n is a class.
 
     Raises:
@@ -126,6 +126,6 @@ def compare(
     if agreement.largest > tolerance:
         raise OutputsDiffer(
             f"{file}: outputs differ by up to {agreement.largest:.3g} from the trained model on "
-            f"{len(one)} real {units}; the tolerance is {tolerance:g}"
+            f"{len(one)} {units}; the tolerance is {tolerance:g}"
         )
     return agreement

@@ -230,7 +230,7 @@ def partition_at_sites(
         halo_hops: Hops of in-neighbours that a part knows beyond its own nodes.
         seed: Seed of the division; the same seed gives the same parts.
         timeout_s: Seconds after which the whole is ended as failed.
-        launcher: One pod a site, by "job", "jobset", "trainjob" or "dgljob".
+        launcher: One pod a site, by "job", "jobset", "trainjob" or "dgljob"; "local" is to try it out.
         hand_over: Folder that step and pods share - a path on a volume that all mount, or an s3://, gs:// or
             minio:// URI. Empty is beside the partitions in their object store.
         run_id: The pipeline run, dsl.PIPELINE_JOB_ID_PLACEHOLDER; empty is that of the step's pod.

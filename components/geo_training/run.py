@@ -33,8 +33,10 @@ from ..training.trained_gnn import ModelSource, TrainedGnn, read_trained_gnn, wr
 from ..training.warm_start import check_start
 from ..training.work_folder import work_folder
 from ..training.worker import BEST, HISTORY
+from .at_sites.here import on_this_machine
 from .at_sites.judged import read_judged, write_where
 from .attempts import Kept, run_attempts
+from .clusters.site_pods import has_stores
 from .config import GeoTrainingConfig
 from .job import GeoJob
 from .metrics.watch import measured_of
@@ -82,6 +84,19 @@ def run(
     """
     surroundings = surroundings or Surroundings()
     config = surroundings.in_run(config)
+    if config.launches_pods or not has_stores(config.topology):
+        return _run(config, partitions, trained, outputs, surroundings)
+    with on_this_machine(config, surroundings) as (options, around):
+        return _run(options, partitions, trained, outputs, around)
+
+
+def _run(
+    config: GeoTrainingConfig,
+    partitions: Path,
+    trained: Path | None,
+    outputs: Outputs,
+    surroundings: Surroundings,
+) -> Result:
     with work_folder(outputs.model) as work:
         parts = within_reach(
             config, read_partitions(partitions, elsewhere=config.launches_pods), surroundings

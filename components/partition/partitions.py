@@ -149,8 +149,8 @@ def read_partitions(path: Path, *, verify: bool = True, elsewhere: bool = False)
     found = partitions_of(read_manifest(path, kind=KIND, version=VERSION, verify=verify), path)
     if found.stay_at_sites and not elsewhere:
         raise ArtifactError(
-            f"{path}: its rows stay at its sites ({found.sites[0].uri}); only geo_train_gnn with a launcher "
-            "other than local, whose pods are there, can work on them"
+            f"{path}: its rows stay at its sites ({found.sites[0].uri}); only geo_train_gnn with a topology "
+            "of the sites' stores, whose pods are there, can work on them"
         )
     return found
 

@@ -1,6 +1,6 @@
 """What a component would start on a cluster, planned from its options as they are typed.
 
-A stage that starts pods says so in `geokfp.components.STAGE.pod_plan`, by a function `planned(config, inputs,
+A package that starts pods says so in its module `pod_plan`, by a function `planned(config, inputs,
 settings)`, which its step calls as well.
 """
 
@@ -21,9 +21,10 @@ LAUNCHED = {
     "partition_graph": "partition",
     "train_gnn": "training",
     "geo_train_gnn": "geo_training",
+    "partition_at_sites": "geo_training.at_sites",
     "geo_train": "table_training",
 }
-"""Stage by component that starts pods."""
+"""Package of `geokfp.components` by component that starts pods."""
 RUN_ID = "by-hand"
 """Run that is planned where none is named."""
 NO_DEFAULTS: Mapping[str, Any] = MappingProxyType({})
@@ -75,7 +76,7 @@ def plan_component(
     from geokfp.components._launch.launch_step import Surroundings
     from geokfp.components._launch.pods import KINDS
 
-    stage = _stage(component)
+    home = _home(component)
     if launcher not in KINDS:
         raise UsageError(f"--launcher {launcher}: must be one of {', '.join(KINDS)}")
     package, artifacts = _component_package(component)
@@ -85,14 +86,14 @@ def plan_component(
     try:
         config = Surroundings().in_run(_config(package, {**values, "launcher": launcher}))
         settings = _settings(settings_file, getattr(config, "service_account", ""))
-        planned = import_module(f"geokfp.components.{stage}.pod_plan").planned
+        planned = import_module(f"geokfp.components.{home}.pod_plan").planned
         launches = tuple(planned(config, inputs, settings))
     except InputError as error:
         raise UsageError(str(error)) from error
     return ComponentPlan(launcher=launcher, launches=launches, config=config, inputs=inputs)
 
 
-def _stage(component: str) -> str:
+def _home(component: str) -> str:
     if component in LAUNCHED:
         return LAUNCHED[component]
     nearest = get_close_matches(component, LAUNCHED, n=1)

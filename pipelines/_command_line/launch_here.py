@@ -97,6 +97,18 @@ def _geo_train_gnn(
     return run(config, Path(inputs["partitions"]), trained, outputs, surroundings).metrics
 
 
+def _partition_at_sites(
+    config: Any,
+    inputs: Mapping[str, str],  # noqa: ARG001
+    output: Path,
+    surroundings: Any,
+) -> dict[str, float]:
+    from geokfp.components.geo_training.at_sites.run import run
+
+    made, report = output / "partitions", output / "report.html"
+    return run(config, partitions=made, report=report, surroundings=surroundings)
+
+
 def _geo_train(config: Any, inputs: Mapping[str, str], output: Path, surroundings: Any) -> dict[str, float]:
     from geokfp.components.table_training.run import Outputs, run
 
@@ -110,5 +122,6 @@ _STEPS: Mapping[str, Callable[[Any, Mapping[str, str], Path, Any], dict[str, flo
     "partition_graph": _partition_graph,
     "train_gnn": _train_gnn,
     "geo_train_gnn": _geo_train_gnn,
+    "partition_at_sites": _partition_at_sites,
     "geo_train": _geo_train,
 }

@@ -11,6 +11,8 @@ import pytest
 from geokfp import components
 from kfp import dsl
 from kfp.compiler import Compiler
+from support.real_graphs import load
+from support.site_tables import site_tables
 
 COMMAND = [sys.executable, "-m", "geokfp.pipelines._command_line"]
 QUICK = ["-p", "epochs=40", "-p", "hidden_size=16"]
@@ -89,6 +91,30 @@ def test_cross_site_table_runs_without_any_input(tmp_path: Path) -> None:
     assert artifacts["shard_table"] >= {"shards", "report", "fingerprint"}
     assert artifacts["geo_train"] >= {"model", "predictions", "report"}
     assert artifacts["export_model"] >= {"exported", "report"}
+
+
+@PATIENT
+@pytest.mark.long
+def test_cross_site_at_sites_runs_on_tables_of_two_sites(tmp_path: Path) -> None:
+    tables = site_tables(load("cora"), tmp_path / "tables", ("oslo", "paris"))
+    stores = {name: str(tmp_path / "stores" / name) for name in tables}
+    topology = {"sites": {name: {"storage": store} for name, store in stores.items()}}
+    given = {"tables": tables, "topology": topology, "workers_per_site": 1}
+    (tmp_path / "given.yaml").write_text(json.dumps(given), encoding="utf-8")
+    words = ["--params-file", "given.yaml", "-p", "epochs=20", "-p", "compare_alone=false"]
+    geokfp("run", "cross_site_at_sites", "-o", "out", *words, folder=tmp_path)
+    out = tmp_path / "out"
+    got = metrics(out)
+    assert (got["num_nodes"], got["num_sites"], got["num_classes"]) == (2708, 2, 7)
+    assert got["test_accuracy"] > 0.77
+    assert got["max_abs_difference"] <= 1e-4
+    partitions = out / "steps" / "partition_at_sites" / "partitions"
+    assert [path.name for path in partitions.iterdir()] == ["manifest.json"]
+    kept = json.loads((out / "steps/geo_train_gnn/predictions/sites.json").read_text(encoding="utf-8"))
+    for name, store in stores.items():
+        assert kept[name].startswith(store)
+        assert (Path(kept[name]) / "part-0" / "predictions.parquet").is_file()
+    assert "Compared on nodes drawn at random" in (out / "report.html").read_text(encoding="utf-8")
 
 
 def test_a_wrong_option_is_named_with_its_step(tmp_path: Path) -> None:

@@ -11,9 +11,10 @@ from google.protobuf import json_format
 from kfp.compiler import Compiler
 from kfp.pipeline_spec import pipeline_spec_pb2
 
-NEEDED = {"champions"}
+NEEDED = {"champions", "tables"}
 """Parameters without a default."""
 OF_GRAPHS = {"nodes", "edges", "features", "partition_method", "architecture", "epochs", "seed"}
+OF_SITES = {"tables", "ingest", "topology", "partition_method", "architecture", "epochs", "seed"}
 OF_ROWS = {"table", "images", "labels", "shard_method", "algorithm", "epochs", "seed"}
 STEPS = {
     "single_site": ["ingest-graph", "partition-graph", "train-gnn", "export-model"],
@@ -26,6 +27,7 @@ STEPS = {
         "export-model",
     ],
     "cross_site_table": ["shard-table", "geo-train", "export-model"],
+    "cross_site_at_sites": ["partition-at-sites", "geo-train-gnn", "export-model"],
     "scheduled_retrain": [
         "open-window",
         "ingest-graph",
@@ -69,9 +71,11 @@ def test_the_package_is_strictly_a_pipeline_spec(name: str) -> None:
 @pytest.mark.parametrize("name", PIPELINES)
 def test_every_parameter_has_a_type_a_default_and_a_description(name: str) -> None:
     parameters = documents(name)[0]["root"]["inputDefinitions"]["parameters"]
-    assert set(parameters) >= (OF_ROWS if name.endswith("_table") else OF_GRAPHS)
-    at_one_site = name in ("single_site", "scheduled_retrain")
-    assert set(parameters) >= ({"num_parts"} if at_one_site else {"num_sites", "workers_per_site"})
+    of_kind = {"cross_site_table": OF_ROWS, "cross_site_at_sites": OF_SITES}
+    assert set(parameters) >= of_kind.get(name, OF_GRAPHS)
+    of_sites = {"single_site": {"num_parts"}, "scheduled_retrain": {"num_parts"}}
+    of_sites |= {"cross_site_at_sites": {"workers_per_site"}}
+    assert set(parameters) >= of_sites.get(name, {"num_sites", "workers_per_site"})
     for parameter, spec in parameters.items():
         assert spec["parameterType"], parameter
         assert spec.get("description"), parameter

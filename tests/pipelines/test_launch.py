@@ -16,6 +16,7 @@ from geokfp.pipelines._command_line.component_plan import LAUNCHED
 from support.kubernetes_schemas import check_object
 from support.real_graphs import communities, load, partitioned
 from support.site_shards import sharded
+from support.site_tables import site_tables
 from support.typed_commands import Typed, typed_command
 
 # DGL leaves /proc/self/status open when it partitions.
@@ -24,6 +25,7 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore:.*proc.self.status:pytest.PytestUnraisableExceptionWarning",
 )
 
+SITES = ("oslo", "paris")
 SETTINGS = {
     "resources": {"limits": {"memory": "8Gi"}},
     "env": [{"name": "AWS_REGION", "value": "eu-north-1"}],
@@ -50,7 +52,7 @@ def test_the_components_that_start_pods_are_those_that_hand_files_over() -> None
     launched = {
         name for name in components.__all__ if "hand_over" in getattr(components, name).component_spec.inputs
     }
-    assert set(LAUNCHED) == launched - {"partition_at_sites"}  # its inputs are at the sites, none is here
+    assert set(LAUNCHED) == launched
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -102,6 +104,44 @@ def test_a_training_over_sites_is_printed_too(geokfp: Typed, shards: Path) -> No
     for obj in objects:
         check_object(obj)
     assert [obj["kind"] for obj in objects] == ["Service", "Job", "Job", "Job"]
+
+
+def at_two_sites(stores: Path) -> list[str]:
+    """The least that a launch of partition_at_sites is told: tables and stores of two sites."""
+    tables = {name: {"nodes": f"{stores}/{name}/n.csv", "edges": f"{stores}/{name}/e.csv"} for name in SITES}
+    topology = {"sites": {name: {"storage": f"{stores}/{name}/kept", "namespace": name} for name in SITES}}
+    told = {"tables": json.dumps(tables), "topology": json.dumps(topology)}
+    return [word for name, value in told.items() for word in ("-p", f"{name}={value}")]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_partitioning_at_sites_is_printed_too(geokfp: Typed, kind: str) -> None:
+    words = ["--launcher", kind, "--dry-run", *at_two_sites(Path("/stores")), "-p", "namespace=team"]
+    done = geokfp("launch", "partition_at_sites", *words, "-p", "hand_over=/data")
+    assert done.status == 0, done.err
+    objects = list(yaml.safe_load_all(done.out))
+    for obj in objects:
+        check_object(obj)
+    assert {obj["metadata"]["namespace"] for obj in objects} == set(SITES)
+    assert done.out.count("/stores/oslo/kept/") > 0
+
+
+@pytest.mark.long
+def test_a_partitioning_at_sites_runs_here_as_its_pods_would(geokfp: Typed, tmp_path: Path) -> None:
+    tables = site_tables(communities(), tmp_path / "stores", SITES)
+    topology = {"sites": {name: {"storage": str(tmp_path / "stores" / name)} for name in SITES}}
+    told = {"tables": json.dumps(tables), "topology": json.dumps(topology), "num_parts": 1}
+    words = [word for name, value in told.items() for word in ("-p", f"{name}={value}")]
+    out = tmp_path / "out"
+    ended = geokfp("launch", "partition_at_sites", "--launcher", "job", "--as-processes", "-o", out, *words)
+    assert (ended.status, ended.err) == (0, "")
+    assert json.loads((out / "metrics.json").read_text())["num_nodes"] == 300
+    assert [path.name for path in (out / "partitions").iterdir()] == ["manifest.json"]
+    options = ["-p", f"partitions={out / 'partitions'}", "-p", "epochs=2", "-p", "plain_text=true"]
+    words = ["--launcher", "job", "--as-processes", "-o", tmp_path / "trained", *options]
+    ended = geokfp("launch", "geo_train_gnn", *words)
+    assert (ended.status, ended.err) == (0, "")
+    assert json.loads((tmp_path / "trained" / "metrics.json").read_text())["epochs_run"] == 2
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from kfp.pipeline_spec import pipeline_spec_pb2
 
 GOLDENS = Path(__file__).parent / "goldens"
 STORAGE = ("geokfp-data", "/data")
-IN_PODS = ("partition-graph", "train-gnn", "geo-train-gnn", "geo-train")
+IN_PODS = ("partition-graph", "train-gnn", "geo-train-gnn", "partition-at-sites", "geo-train")
 """Tasks whose components start pods."""
 OPTIONS = ("launcher", "hand_over", "namespace", "service_account")
 

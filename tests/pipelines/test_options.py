@@ -15,6 +15,8 @@ from kfp import dsl
 from kfp.compiler import Compiler
 from support import toy_pipelines
 
+AT_OSLO = {"oslo": {"nodes": "n.csv", "edges": "e.csv"}}
+
 
 def built_in(name: str) -> Package:
     return read_package(compiled_package(name))
@@ -38,8 +40,8 @@ def test_the_config_of_every_step_is_known(name: str) -> None:
         assert others.pop("train_gnn") == {"warm_start", "run_id"}
         assert others.pop("evaluate_challenger") == {"champion"}
         assert others.pop("promote_model") == {"window"}
-    for training in {"train_gnn", "geo_train_gnn", "geo_train"} & set(others):
-        assert others.pop(training) == {"run_id"}
+    for launching in {"train_gnn", "geo_train_gnn", "geo_train", "partition_at_sites"} & set(others):
+        assert others.pop(launching) == {"run_id"}
     assert others == ({"partition_graph": {"fingerprint"}} if "partition_graph" in steps else {})
     check_options(built_in(name), {})
 
@@ -58,6 +60,14 @@ def test_the_config_of_every_step_is_known(name: str) -> None:
         ("cross_site_table", {"shard_method": "any"}, "shard_method is 'any'; allowed: "),
         ("cross_site_table", {"entry_point": "a:b"}, "entry_point 'a:b' and algorithm 'mlp': both given"),
         ("cross_site_table", {"export_tolerance": 0.0}, "export_tolerance 0.0: must be above 0"),
+        ("cross_site_at_sites", {"tables": {}}, "tables is {}, allowed: a mapping of one or more sites"),
+        ("cross_site_at_sites", {"tables": AT_OSLO}, "topology['sites']['oslo']['storage'] is '', allowed"),
+        (
+            "cross_site_at_sites",
+            {"tables": AT_OSLO, "topology": {"sites": {"oslo": {"storage": "/kept"}}}, "workers_per_site": 0},
+            "workers_per_site is 0; allowed: 1 or more",
+        ),
+        ("cross_site_at_sites", {"tables": {"oslo": {"nodes": "n.csv"}}}, "tables['oslo']: edges is empty"),
         ("single_site", {"fan_outs": ["ten"]}, "fan_outs ['ten']: must be no number, one, or num_layers"),
         ("single_site", {"train_fraction": 0.9}, "validation_fraction is 0.2; allowed: 0 to 0.1"),
         ("scheduled_retrain", {"champions": ""}, "champions '': must be the path or URI of a folder"),

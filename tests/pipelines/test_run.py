@@ -271,7 +271,8 @@ def test_tab_completes_pipelines_and_parameters(tmp_path: Path) -> None:
             COMP_CWORD=str(words.count(" ")),
         ).stdout
 
-    assert complete("geokfp run cross").split() == ["cross_site", "cross_site_table"]
+    of_sites = ["cross_site", "cross_site_at_sites", "cross_site_table"]
+    assert sorted(complete("geokfp run cross").split()) == of_sites
     assert complete("geokfp run single_site --param num_p").split() == ["num_parts="]
 
 

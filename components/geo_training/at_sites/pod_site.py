@@ -1,4 +1,4 @@
-"""What the pod of a site does in `partition_at_sites`."""
+"""What the pod of a site does in a step that reads the site's tables there."""
 
 import json
 import tempfile
@@ -10,13 +10,12 @@ from ..._launch.hand_over import HandOver
 from ..._launch.pod import PodPlace, PodWork, orders_of
 from ..clusters.results import give_back
 from ..job import write_json
-from .worker import TARGET as WORKER
 
 TARGET = "geokfp.components.geo_training.at_sites.pod_site:site"
 
 
 def site(place: PodPlace, document: str) -> PodWork:
-    """Plans the process that reads and partitions the site's tables; see `PodGroup.target`."""
+    """Plans the process that reads the site's tables; see `PodGroup.target`."""
     body, orders = json.loads(document), orders_of(document)
     folder = Path(tempfile.mkdtemp(prefix="geokfp-"))
     work = folder / "work"
@@ -29,8 +28,8 @@ def site(place: PodPlace, document: str) -> PodWork:
         "work": str(work),
     }
     write_json(folder / "orders.json", given)
-    replica = Replica(name=f"{place.group}/partition", arguments=(str(folder / "orders.json"),))
-    role = Role(name="partition", target=WORKER, replicas=(replica,))
+    replica = Replica(name=f"{place.group}/reader", arguments=(str(folder / "orders.json"),))
+    role = Role(name="reader", target=body["worker"], replicas=(replica,))
     return PodWork(
         job=Job(name=orders.step, roles=(role,), deadline_s=float(body["timeout_s"])),
         log_folder=folder / "logs",

@@ -7,35 +7,20 @@ import hashlib
 import json
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..._files import new_directory, write_manifest
 from ..._launch import progress
-from ..._launch.launch_options import options_of_work
 from ..._launch.launch_step import Surroundings
-from ..._launch.manifests import launch_name
-from ..._launch.pods import PodLaunch, PodSettings
 from ..._report import Report
 from ...partition.partitions import KIND, VERSION
-from ..clusters.launching import TreeLaunch, at_places, run_placed
-from ..clusters.site_pods import GroupPlace, places
+from ..clusters.launching import at_places, run_placed
+from .at_stores import AtStores
 from .config import SitePartitionConfig
-from .pod_site import TARGET
+from .here import on_this_machine
+from .pod_plan import PARTITION, SiteStep, plan
 from .worker import SITE
-
-STEP = "partition_at_sites"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Planned:
-    """What is started."""
-
-    launch: TreeLaunch
-    """What the pods are."""
-    held: Sequence[tuple[GroupPlace, str, int]]
-    """Place, name and number of pods of each group."""
 
 
 def run(
@@ -56,17 +41,7 @@ def run(
         InputError: an option that is wrong.
         ProcessFailed: a site's pod failed; it is named.
     """
-    surroundings = surroundings or Surroundings()
-    config = surroundings.in_run(config)
-    made = plan(config, surroundings.settings, surroundings.uris.get("partitions", ""))
-    with tempfile.TemporaryDirectory(prefix="geokfp-") as folder, made.launch.freed():
-        placed = at_places(made.launch, made.held, 0)
-        hand_over = made.launch.attempt(0)
-        told = []
-        run_placed(made.launch, placed, hand_over, surroundings)
-        for _, name, _ in made.held:
-            hand_over.get_folder(f"results/{name}-0", Path(folder) / name)
-            told.append(json.loads((Path(folder) / name / SITE).read_text(encoding="utf-8")))
+    told = told_by_sites(PARTITION, config, surroundings or Surroundings())
     _write(told, partitions)
     _report(told, report)
     counts = ("num_nodes", "num_edges", "num_train", "num_validation", "num_test")
@@ -75,38 +50,35 @@ def run(
     return {**metrics, "num_sites": float(len(told)), "num_classes": float(len(told[0]["labels"]["names"]))}
 
 
-def planned(
-    config: SitePartitionConfig, inputs: Mapping[str, str], settings: PodSettings
-) -> tuple[PodLaunch, ...]:
-    """Returns the launches of a step, one a cluster, as `run` starts them."""
-    made = plan(config, settings, inputs.get("partitions", ""))
-    return tuple(placed.launch for placed in at_places(made.launch, made.held, 0))
+def told_by_sites(step: SiteStep, config: AtStores, surroundings: Surroundings) -> list[Mapping[str, Any]]:
+    """Returns what each site tells of the tables that it has read, in the sites' order.
 
-
-def plan(config: SitePartitionConfig, settings: PodSettings, outputs_uri: str) -> Planned:
-    """Plans the pods.
+    Args:
+        step: what is done at each.
+        config: what and how.
+        surroundings: what pods are started with.
 
     Raises:
-        InputError: options do not go together.
+        InputError: an option that is wrong.
+        ProcessFailed: a site's pod failed; it is named.
     """
-    where = places(config.topology, list(config.tables), settings, "", root_needed=False)
-    name = launch_name(STEP, run_id=config.run_id, task=STEP, inputs=options_of_work(config))
-    groups = {site: f"site-{index}" for index, site in enumerate(config.tables)}
-    orders = {
-        group: config.orders(site, f"{where.sites[site].storage.rstrip('/')}/{name}/{group}")
-        for site, group in groups.items()
-    }
-    launch = TreeLaunch(
-        name=name,
-        step=STEP,
-        options=config,
-        timeout_s=config.timeout_s,
-        hand_over=config.hand_over_of(name, outputs_uri, settings),
-        image="training",
-        target=TARGET,
-        body={"sites": groups, "sites_orders": orders, "timeout_s": config.timeout_s},
-    )
-    return Planned(launch=launch, held=[(where.sites[site], group, 1) for site, group in groups.items()])
+    if config.launches_pods:
+        return _told_by_pods(step, surroundings.in_run(config), surroundings)
+    with on_this_machine(config, surroundings) as (options, around):
+        return _told_by_pods(step, options, around)
+
+
+def _told_by_pods(step: SiteStep, config: AtStores, surroundings: Surroundings) -> list[Mapping[str, Any]]:
+    made = plan(step, config, surroundings.settings, surroundings.uris.get(step.output, ""))
+    with tempfile.TemporaryDirectory(prefix="geokfp-") as folder, made.launch.freed():
+        placed = at_places(made.launch, made.held, 0)
+        hand_over = made.launch.attempt(0)
+        told = []
+        run_placed(made.launch, placed, hand_over, surroundings)
+        for _, name, _ in made.held:
+            hand_over.get_folder(f"results/{name}-0", Path(folder) / name)
+            told.append(json.loads((Path(folder) / name / SITE).read_text(encoding="utf-8")))
+    return told
 
 
 def _write(told: Sequence[Mapping[str, Any]], target: Path) -> None:

@@ -29,7 +29,6 @@ from .schema import SiteSchema, joined, with_labels
 RETRY_S = 0.5
 """Seconds between two looks for what the other sites tell."""
 SITE = "site.json"
-TARGET = "geokfp.components.geo_training.at_sites.worker:main"
 
 
 def main(arguments: list[str]) -> None:

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from ..._files import InputError
 from ..security import check_security
 from ..topology import check
-from .site_pods import check_pods, has_secrets
+from .site_pods import check_pods, has_secrets, has_stores
 
 
 class TreeOptions(Protocol):
@@ -71,6 +71,9 @@ def check_links(options: TreeOptions) -> None:
         InputError: an option is wrong, or links would be plain text beyond a machine, unasked.
     """
     if options.launcher == "local":
+        if has_stores(options.topology):
+            check_pods(options.topology)  # processes of this machine stand in for them, over loopback
+            return
         check_security(options.certificates, options.plain_text, check(options.topology))
         return
     addresses = check_pods(options.topology)

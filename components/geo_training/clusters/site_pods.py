@@ -104,6 +104,13 @@ def has_secrets(options: Mapping[str, Any]) -> bool:
     return any(place.get("certificates_secret") for place in named)
 
 
+def has_stores(options: Mapping[str, Any]) -> bool:
+    """Tells whether sites have stores of their own in the `topology` parameter."""
+    sites = options.get("sites") if isinstance(options, Mapping) else None
+    given = sites.values() if isinstance(sites, Mapping) else ()
+    return any("storage" in site for site in given if isinstance(site, Mapping))
+
+
 def addresses(options: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the part of the `topology` parameter of a tree of pods that is about addresses."""
     sites = {

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from geokfp.components._files import InputError
+from geokfp.components._files import InputError, read_manifest, write_manifest
 from geokfp.components.export import gnn_export
 from geokfp.components.export import run as export
 from geokfp.components.export.config import ExportConfig
@@ -17,7 +17,7 @@ from geokfp.components.export.exported_model import read_exported_model
 from geokfp.components.export.real_nodes import Case, block_logits, real_cases
 from geokfp.components.export.run import Inputs, Outputs
 from geokfp.components.export.verify import OutputsDiffer
-from geokfp.components.partition.partitions import read_partitions
+from geokfp.components.partition.partitions import KIND, VERSION, read_partitions
 from geokfp.components.training.models import ARCHITECTURES
 from geokfp.components.training.trained_gnn import read_trained_gnn
 
@@ -206,6 +206,26 @@ def test_sizes_baked_in_by_tracing_are_found(
 ) -> None:
     with pytest.raises(OutputsDiffer):
         exported(trained_gnn(code=SIZES_BAKED_IN), partitions, tmp_path, formats=["torchscript"])
+
+
+def test_nodes_are_drawn_where_all_real_ones_stay_at_their_sites(
+    trained_gnn: Callable[..., Path], partitions: Path, tmp_path: Path
+) -> None:
+    document = read_manifest(partitions, kind=KIND, version=VERSION)
+    for site in document["sites"]:
+        site |= {"uri": "s3://oslo/kept/partitions", "part_bytes": 1}
+    staying = tmp_path / "staying"
+    staying.mkdir()
+    facts = ("features", "labels", "fingerprint", "halo_hops", "sites", "quality")
+    write_manifest(staying, kind=KIND, version=VERSION, body={name: document[name] for name in facts})
+    outputs = Outputs(exported=tmp_path / "exported", report=tmp_path / "report.html")
+    config = ExportConfig(formats=["torchscript"])
+    found = export.run(config, Inputs(model=trained_gnn("gcn"), data=staying), outputs)
+    assert found.metrics["max_abs_difference"] < 1e-4
+    told = read_exported_model(outputs.exported).card["verification"]
+    assert (told["nodes"], told["site"]) == ("drawn nodes", "")
+    assert [graph["num_compared"] for graph in told["graphs"]] == [256, 512, 1]
+    assert "Compared on nodes drawn at random" in outputs.report.read_text(encoding="utf-8")
 
 
 def test_formats_are_chosen(trained_gnn: Callable[..., Path], partitions: Path, tmp_path: Path) -> None:

@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 from geokfp.components._files import InputError
+from geokfp.components._launch.as_processes import run_as_processes
+from geokfp.components._launch.launch_step import Surroundings
+from geokfp.components.geo_training.at_sites.here import on_this_machine
 from geokfp.components.geo_training.at_sites.schema import SiteSchema, joined, with_labels
-from geokfp.components.geo_training.config import SitePartitionConfig
+from geokfp.components.geo_training.config import GeoTrainingConfig, SitePartitionConfig
 from support.real_graphs import communities
 
 
@@ -49,9 +52,8 @@ GIVEN = {
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"launcher": "local"}, "launcher 'local': must be job, jobset, trainjob or dgljob"),
         ({"tables": {}}, "tables is {}, allowed: a mapping of one or more sites"),
-        ({"tables": {"oslo": {}}}, r"tables\['oslo'\] is {}, allowed: URIs of nodes, edges, features"),
+        ({"tables": {"oslo": {}}}, r"tables\['oslo'\] is {}, allowed: URIs of edges, features, nodes"),
         ({"tables": {"oslo": {"rows": "a"}}}, r"tables\['oslo'\] has \['rows'\], allowed: edges, features"),
         ({"tables": {"oslo": {"nodes": "a.csv"}}}, r"tables\['oslo'\]: edges is empty"),
         ({"ingest": {"nodes": "a"}}, r"ingest has \['nodes'\], allowed: destination_column"),
@@ -65,3 +67,20 @@ def test_what_cannot_be_done_is_refused_before_anything_starts(options, reason):
     assert SitePartitionConfig(**GIVEN).partition.num_parts == 2
     with pytest.raises(InputError, match=reason):
         SitePartitionConfig(**{**GIVEN, **options})
+
+
+def test_processes_stand_in_for_pods_but_not_in_a_pipelines_pod(monkeypatch):
+    topology = {"sites": {"oslo": {"storage": "/kept", "cluster": {"kubeconfig": "a"}}}}
+    config = GeoTrainingConfig(topology=topology)
+    with on_this_machine(config, Surroundings()) as (options, around):
+        assert options.launches_pods
+        assert options.plain_text
+        assert options.topology == {"sites": {"oslo": {"storage": "/kept"}}}
+        assert around.run is run_as_processes
+    monkeypatch.setenv("KFP_POD_NAME", "step")
+    monkeypatch.setenv("KFP_POD_UID", "uid")
+    with (
+        pytest.raises(InputError, match="launcher 'local': must be job, jobset, trainjob, dgljob in a pipe"),
+        on_this_machine(config, Surroundings()),
+    ):
+        pass
