@@ -18,6 +18,7 @@ from .checkpoints.node_checkpoints import Keeper, node_keeper
 from .compression import Compressor, compression
 from .compression.needed import bytes_a_value
 from .errors import GeoError
+from .heap import share_heap
 from .links.carrier import Carrier
 from .links.client import Client, ClientSettings
 from .links.heartbeats import Silence
@@ -55,6 +56,7 @@ def main(arguments: list[str]) -> None:
     name, job = arguments[0], TreeJob.read(Path(arguments[1]))
     _check_name(job, name)
     threading.excepthook = end_process
+    share_heap()
     check_certificates(job.certificates, (name,))
     address, roots = job.address(name), tuple(root.name for root in job.roots)
     service = service_of(job) if name in roots else 0
@@ -76,6 +78,7 @@ def main(arguments: list[str]) -> None:
             run=job.run_id,
             children=frozenset(job.children(name)),
             observer=recorder or UNOBSERVED,
+            holds_back=_holds_back(job),
             faults=_fault_rules(job, ends_with_process=name in roots and memory is None),
         ),
         listener,
@@ -123,6 +126,11 @@ def _check_name(job: TreeJob, name: str) -> None:
     names = (*(root.name for root in job.roots), *(site.name for site in job.topology.sites))
     if name not in names:
         raise InputError(f"NODE {name!r}, allowed: {', '.join(names)}")
+
+
+def _holds_back(job: TreeJob) -> bool:
+    waits_for_all = synchronization(job.synchronization).quorum is None
+    return waits_for_all and job.relays is None and len(job.roots) == 1
 
 
 def _fault_rules(job: TreeJob, *, ends_with_process: bool) -> FaultRules:

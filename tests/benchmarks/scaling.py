@@ -2,8 +2,8 @@
 
 One root, a process of its own, serves 1, 2, 4 and 8 sites of one worker, which bring dense gradients of one
 model; sites are clients in this process, that say to the root what sites' nodes say. CPU is the root's own,
-user and system; memory is what it grew by from when all had joined until its peak, in models. Both are held
-against those of one site in the same run.
+user and system; memory is what it grew by from when all had joined until its peak, in models. Both are told
+for each site too, beside those of one site in the same run.
 
     python tests/benchmarks/scaling.py --values 1000000 --rounds 30 --output scaling.json
 """
@@ -32,7 +32,7 @@ from geokfp.components.geo_training.wire.units import TREE, Unit
 WARM_UP = 2
 """Rounds before CPU counts: what is allocated once."""
 MOST_MODELS = 4.0
-"""What a root may hold for each site, in models."""
+"""What a root may hold in all, in models."""
 SERVER = "geokfp.components.geo_training.server"
 DEADLINE_S = 120.0
 
@@ -63,8 +63,8 @@ def main() -> None:
         "values": options.values,
         "rounds": options.rounds,
         "rows": rows,
-        "most_models_a_site": max(row["memory_models_a_site"] for row in rows),
-        "allowed_models_a_site": MOST_MODELS,
+        "most_models": max(row["memory_models"] for row in rows),
+        "allowed_models": MOST_MODELS,
     }
     if options.output:
         options.output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")

@@ -130,6 +130,7 @@ class Tree:
                 run=RUN,
                 children=frozenset(self.topology.children(ROOT if is_root else name)),
                 observer=self.observer,
+                holds_back=self.relays is None and len(self.roots) == 1 and not self.synchronization.quorum,
             ),
             self.transport.listen(self._address(name)),
             ShardRouter(self.topology, self._root_names),

@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 from ..._launch import progress
@@ -26,6 +27,7 @@ from ..wire.messages import (
     TrafficReport,
     Welcome,
 )
+from ..wire.units import RoundId
 from .heartbeats import Silence
 from .lobby import Lobby
 from .telling import Refusals
@@ -67,6 +69,9 @@ class Register(Protocol):
 
     def lost(self, peer: str, *, was_silent: bool) -> None:
         """Called when a child's connection has ended, and no other one has taken its place."""
+
+    def wait_for_room(self, peer: str, round_id: RoundId, num_bytes: int) -> float:
+        """Called before values of a child are read; returns for how many seconds it has waited."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -221,6 +226,7 @@ class Children:
                 traffic = self._traffic.setdefault(join.sender, observed)
                 traffic.add(connection.traffic)
                 connection.traffic, connection.limits = traffic, JOINED
+                connection.before_values = partial(self._register.wait_for_room, join.sender)
                 earlier = self._here.pop(join.sender, None)  # what it still sends counts no more
             if earlier is not None:
                 earlier.outbox.close(0)

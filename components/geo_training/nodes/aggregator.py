@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -25,7 +25,6 @@ from ..links.children import Children, Door
 from ..links.client import Pending, Result, Terms
 from ..links.dock import Dock
 from ..links.heartbeats import Silence
-from ..metrics import UNOBSERVED, Observer
 from ..relaying import Relaying, Uplink
 from ..synchronization import NodePolicy
 from ..synchronization.base import CHECKPOINT, POSITION, SERVED
@@ -35,35 +34,16 @@ from ..wire.block_messages import Beside, Blocks, Received
 from ..wire.messages import NOTHING, Answer, Message, Missing, Pull, Push, Refusal
 from ..wire.units import ENTERING, WEIGHTS, RoundId, shard_of
 from .doorway import Doorway
-from .merging import contribution, merge, of_receiver
-from .presence import FaultRules, Presence
+from .merging import Merged, contribution, merged, of_receiver
+from .presence import Presence
 from .reductions import REDUCTIONS
 from .rounds import Contribution, Done, Finished, Overdue, Repeated
 from .route import Router
+from .settings import AggregatorSettings as AggregatorSettings
 
 _TICK_S = 0.5
 _FARTHER = 1.5
 """A node waits this much longer than the nodes below it, which know better whom they miss."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class AggregatorSettings:
-    """Who the node is and how long it waits."""
-
-    name: str
-    """The node."""
-
-    run: str
-    """The run; peers of another are refused."""
-
-    children: frozenset[str]
-    """Nodes that may join; when all have left the node is done."""
-
-    observer: Observer = UNOBSERVED
-    """Is told what comes and goes."""
-
-    faults: FaultRules = field(default_factory=FaultRules)
-    """What becomes of children that are silent, dead or come anew."""
 
 
 class Aggregator:
@@ -95,6 +75,8 @@ class Aggregator:
         self._presence = Presence(
             settings.name, settings.children, router, settings.faults, policy.rule, self._clock
         )
+        if settings.holds_back:
+            self._presence.hold_back()
         self._rounds, self._lock = self._presence.rounds, self._presence.lock
         door = Door(
             name=settings.name,
@@ -146,6 +128,7 @@ class Aggregator:
                 self.tick(self._clock())
         finally:
             self._ended.set()
+            self._presence.gate.end()
             self._children.end()
             self.dock.close()
             reason = "" if self._error is None else str(self._error)
@@ -158,10 +141,10 @@ class Aggregator:
         """Finishes what time finishes, and gives up what waits too long; called from time to time."""
         with self._order:
             with self._lock:
-                events = list(self._rounds.tick(now))
+                events = self._presence.tick(now)
             for event in events:
                 if isinstance(event, Overdue):
-                    self.failed(DeadlineError(self._describe(event)))
+                    self.failed(DeadlineError(self._presence.described(event, self._children.present())))
                     return
                 self._finish(event)
         self.dock.tick(now)
@@ -247,10 +230,13 @@ class Aggregator:
         expected = self._router.route(round_id, self._settings.name).expected(self._settings.name)
         with self._order:
             with self._lock:
-                event = self._rounds.offer(round_id, brought, expected, self._clock())
+                event = self._presence.offer(round_id, brought, expected, self._clock())
             if isinstance(event, Finished):
-                self._finish(event)
-            elif isinstance(event, Repeated) and event.is_late:
+                whole = self._merged(event)
+                del event, brought  # the contributions' memory goes before answers are waited for
+                self._go_on(whole)
+                return
+            if isinstance(event, Repeated) and event.is_late:
                 self._note_late(round_id, brought)
         if isinstance(event, Repeated) and event.result is not None:
             self.dock.answer(peer, event.result)
@@ -280,25 +266,37 @@ class Aggregator:
             self.dock.answer(peer, event.result)
 
     def _finish(self, finished: Finished) -> None:
-        round_id, name = finished.round, self._settings.name
-        priority = min(each.value.priority for each in finished.contributions)
+        self._go_on(self._merged(finished))
+
+    def _merged(self, finished: Finished) -> Merged | None:
         try:
-            reduction, total = merge(finished)
+            return merged(finished)
+        except GeoError as error:
+            self.failed(error)
+            return None
+
+    def _go_on(self, whole: Merged | None) -> None:
+        """Hands a round on, or ends it; None is of a round that was given up."""
+        if whole is None:
+            return
+        round_id, name, total = whole.round, self._settings.name, whole.values
+        try:
             next_hop = self._router.route(round_id, name).next_hop(name)
             if next_hop is not None:
                 terms = Terms(
-                    reduction=reduction,
-                    weight=finished.weight,
-                    wait_s=_FARTHER * finished.wait_s,
-                    covers=finished.covers,
-                    priority=priority,
+                    reduction=whole.reduction,
+                    weight=whole.weight,
+                    wait_s=_FARTHER * whole.wait_s,
+                    covers=whole.covers,
+                    priority=whole.priority,
                 )
                 self._uplinks[next_hop].push(round_id, total, terms, self._on_result)
                 return
             if round_id.unit.role == SERVED:  # a question, which nobody brings anything to
                 total = np.zeros(round_id.unit.count, np.float32)
-            self._note(round_id, reduction, Result(total, finished.weight, priority))
-            self._end(round_id, reduction, Result(total, finished.weight, priority))
+            result = Result(total, whole.weight, whole.priority)
+            self._note(round_id, whole.reduction, result)
+            self._end(round_id, whole.reduction, result)
         except GeoError as error:
             self.failed(error)
 
@@ -387,14 +385,3 @@ class Aggregator:
             with self._lock:
                 own = carried_state(self._rounds)
             self._keeper.write(number, own)
-
-    def _describe(self, overdue: Overdue) -> str:
-        here = self._children.present()
-        missing = [
-            worker
-            if any(f"{worker}/".startswith(f"{peer}/") for peer in here)
-            else f"{worker} (not connected)"
-            for worker in overdue.missing
-        ]
-        name = self._settings.name
-        return f"{name} waited {overdue.waited_s:.0f} s in {overdue.round} for {', '.join(missing)}"

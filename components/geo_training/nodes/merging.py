@@ -1,6 +1,6 @@
 """What a node makes of contributions: checks one that comes, merges those of a round."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from ..checkpoints.carried import Value
 from ..errors import ProtocolError
@@ -8,6 +8,29 @@ from ..wire.messages import Array, Push
 from ..wire.units import SITE, TREE, RoundId, Unit, whole_scope
 from .reductions import REDUCTIONS
 from .rounds import Contribution, Finished
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Merged:
+    """What is left of a round's contributions: theirs can be freed.
+
+    Attributes:
+        round: the round.
+        reduction: name of the rule that merged.
+        values: None where nobody brought any.
+        weight: samples behind them.
+        wait_s: longest wait that one of the contributions allows.
+        covers: the workers in the round, sorted.
+        priority: the most urgent one's.
+    """
+
+    round: RoundId
+    reduction: str
+    values: Array | None
+    weight: float
+    wait_s: float
+    covers: tuple[str, ...]
+    priority: int
 
 
 def contribution(peer: str, push: Push, values: Array | None, speaks_for: frozenset[str]) -> Contribution:
@@ -54,6 +77,24 @@ def merge(finished: Finished) -> tuple[str, Array | None]:
     if len({value.dtype for value in values}) > 1:
         raise ProtocolError(f"{finished.round} holds values of {sorted({v.dtype.str for v in values})}")
     return name, REDUCTIONS[name].merge(values, finished.round.unit.count) if values else None
+
+
+def merged(finished: Finished) -> Merged:
+    """Merges the contributions of a round.
+
+    Raises:
+        ProtocolError: the contributions do not fit each other.
+    """
+    reduction, values = merge(finished)
+    return Merged(
+        round=finished.round,
+        reduction=reduction,
+        values=values,
+        weight=finished.weight,
+        wait_s=finished.wait_s,
+        covers=finished.covers,
+        priority=min(each.value.priority for each in finished.contributions),
+    )
 
 
 def of_receiver(round_id: RoundId) -> Unit:

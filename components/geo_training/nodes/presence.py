@@ -5,7 +5,7 @@ Knows nothing of networks; called by any thread.
 
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from ..errors import DeadlineError, GeoError, ProtocolError
@@ -13,9 +13,11 @@ from ..synchronization.statistics import STATISTICS
 from ..wire.messages import Join
 from ..wire.units import SITE, TREE, RoundId
 from .entering import Entrances, Entry
+from .gate import Gate
 from .given import Given
 from .membership import Members
-from .rounds import Rounds, Rule
+from .room import Room
+from .rounds import Contribution, Event, Finished, Held, Overdue, Rounds, Rule
 from .route import Router
 
 
@@ -57,6 +59,7 @@ class Presence:
         given: what its workers have.
         entrances: its door.
         before_admission: called before a child is let in; may send it away.
+        gate: nobody is held back by it before `hold_back`.
     """
 
     def __init__(
@@ -74,6 +77,7 @@ class Presence:
         self.given = Given()
         self.entrances = Entrances(rules.entry, self.members, self.rounds, self.given)
         self.before_admission: Callable[[Join], None] = lambda _join: None
+        self.gate = Gate(Room(), self.lock, self._not_awaited)
         self._goes_on = False
         self._known: set[str] = set()
         self._lost: ProtocolError | None = None
@@ -110,6 +114,42 @@ class Presence:
                 raise self._lost
             self._known.add(join.sender)
             return self.entrances.admit(join)
+
+    def offer(self, round_id: RoundId, brought: Contribution, expected: frozenset[str], now: float) -> Event:
+        """See `Rounds.offer`; called with `lock` held."""
+        event = self.rounds.offer(round_id, brought, expected, now)
+        if isinstance(event, Finished):
+            self.gate.finished(round_id)
+        elif isinstance(event, Held):
+            values = brought.value.values
+            self.gate.brought(brought.sender, round_id, 0 if values is None else values.nbytes)
+        return event
+
+    def hold_back(self) -> None:
+        """Holds back from now on who is far ahead of the others; called before anybody comes in."""
+        self.gate = Gate(Room(self._children), self.lock, self._not_awaited)
+
+    def tick(self, now: float) -> list[Finished | Overdue]:
+        """See `Rounds.tick`; called with `lock` held."""
+        events = list(self.rounds.tick(now))
+        for event in events:
+            if isinstance(event, Finished):
+                self.gate.finished(event.round)
+        return events
+
+    def wait_for_room(self, peer: str, round_id: RoundId, num_bytes: int) -> float:
+        """See `Register`."""
+        return self.gate.wait(peer, round_id, num_bytes)
+
+    def described(self, overdue: Overdue, present: Collection[str]) -> str:
+        """Returns what is wrong with a round that waits too long, where some peers are connected."""
+        missing = [
+            worker
+            if any(f"{worker}/".startswith(f"{peer}/") for peer in present)
+            else f"{worker} (not connected)"
+            for worker in overdue.missing
+        ]
+        return f"{self._node} waited {overdue.waited_s:.0f} s in {overdue.round} for {', '.join(missing)}"
 
     def lost(self, peer: str, *, was_silent: bool) -> None:
         """Notes that a peer's connection has ended, or was closed as it was silent for too long."""
@@ -155,3 +195,8 @@ class Presence:
             return ahead
         route = self._router.route(round_id, self._node)
         return ahead.union(*(route.expected(peer) for peer in peers))
+
+    def _not_awaited(self, round_id: RoundId) -> frozenset[str]:
+        """Returns the children that need not come for a round to finish."""
+        absent, route = self._absent(round_id), self._router.route(round_id, self._node)
+        return frozenset(child for child in self._children if route.expected(child) <= absent)

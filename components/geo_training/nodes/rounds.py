@@ -18,12 +18,6 @@ from ..wire.units import RoundId, Unit
 REMEMBERED = 64
 """Numbers of a unit, back from the newest finished, in which a repeat is told from a late contribution."""
 
-RESULTS_KEPT = 2
-"""Results of a unit that are kept for peers which lost their answer: who pushes one has the one before.
-
-One that somebody has not come for yet is kept longer, as far back as rounds are remembered.
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
@@ -208,6 +202,15 @@ class _Line:
     def newest_done(self) -> int:
         return max(self.done, default=-1)
 
+    def forget_results(self) -> None:
+        """Forgets results that all have: who is in the round, and in a later one of the unit."""
+        ahead: set[str] = set()
+        for number in sorted(self.done, reverse=True):
+            done = self.done[number]
+            if ahead & done.covered >= done.expected:
+                done.result = None
+            ahead |= done.covered
+
 
 class Rounds:
     """The rounds of one node.
@@ -278,9 +281,7 @@ class Rounds:
         if done is None or done.settled:
             raise UsageError(f"{round_id} is not waiting for a result")
         done.settled, done.result = True, result
-        for number, earlier in line.done.items():
-            if number <= round_id.number - RESULTS_KEPT and earlier.covered >= earlier.expected:
-                earlier.result = None
+        line.forget_results()
         return tuple(sorted(done.waiting))
 
     def ask(self, round_id: RoundId, sender: str, workers: frozenset[str] = frozenset()) -> Event | None:
@@ -378,6 +379,7 @@ class Rounds:
         line.done[round_id.number] = Done(current.expected, set(current.covered), current.senders)
         for number in [n for n in line.done if n <= line.newest_done() - REMEMBERED]:
             del line.done[number]
+        line.forget_results()
         return Finished(round_id, tuple(contributions))
 
     def _late(self, round_id: RoundId, line: _Line, done: Done, contribution: Contribution) -> Event:

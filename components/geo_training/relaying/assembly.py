@@ -17,6 +17,7 @@ from ..topology import ROOT, Topology
 from ..transport.base import Connection, Listener, Traffic
 from ..wire.messages import Join, Message
 from ..wire.relay_messages import Trees
+from ..wire.units import RoundId
 from .peers import RECONNECT_S, Peers
 from .plans import Plans
 from .root import RootRelaying
@@ -60,6 +61,9 @@ class _Inside:
 
     def lost(self, peer: str, *, was_silent: bool) -> None:
         pass
+
+    def wait_for_room(self, peer: str, round_id: RoundId, num_bytes: int) -> float:  # noqa: ARG002
+        return 0.0
 
     def failed(self, error: GeoError) -> None:
         pass

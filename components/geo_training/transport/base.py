@@ -1,11 +1,13 @@
 """What a transport is: connections that carry whole messages and count their bytes. Knows no rounds."""
 
 import ipaddress
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from ..._files import InputError
 from ..wire.messages import Limits, Message
+from ..wire.units import RoundId
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,10 @@ class Traffic:
         self.received_bytes += other.received_bytes
 
 
+BeforeValues: TypeAlias = Callable[[RoundId, int], float]
+"""Takes a round and the bytes of values for it; returns for how many seconds it has waited before them."""
+
+
 class Connection(Protocol):
     """One connection; any thread may send, one thread receives."""
 
@@ -76,6 +82,9 @@ class Connection(Protocol):
 
     silence_s: float | None
     """Seconds without a byte after which `receive` says that the peer is silent; None for never."""
+
+    before_values: BeforeValues | None
+    """Called before values of a round are read."""
 
     @property
     def identity(self) -> frozenset[str] | None:

@@ -3,11 +3,13 @@
 import threading
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Protocol
 
 from ..errors import DeadlineError, IdentityError, LinkClosedError, SilenceError
 from ..wire.messages import Limits, Message, encode, read_message
-from .base import Traffic
+from ..wire.units import RoundId
+from .base import BeforeValues, Traffic
 
 FRAME_TIMEOUT_S = 60.0
 SLOWEST_BYTES_PER_S = 8192.0
@@ -59,6 +61,7 @@ class FramedConnection:
         self.limits = limits
         self.traffic = Traffic()
         self.silence_s: float | None = None
+        self.before_values: BeforeValues | None = None
         self._stream = stream
         self.peer = peer
         self._send_lock = threading.Lock()
@@ -80,7 +83,9 @@ class FramedConnection:
     def receive(self, timeout_s: float | None = None) -> Message:
         """See `Connection`."""
         reading = _Reading(self._stream, self.peer, timeout_s, self.silence_s)
-        message, num_bytes = read_message(reading.read_into, self.limits)
+        message, num_bytes = read_message(
+            reading.read_into, self.limits, partial(reading.wait_for_room, self.before_values)
+        )
         self.traffic.came(num_bytes, reading.began, time.monotonic())
         return message
 
@@ -136,6 +141,18 @@ class _Reading:
             memory, self._heard = memory[count:], time.monotonic()
             if memory.nbytes:
                 self._check_time()
+
+    def wait_for_room(self, before: BeforeValues | None, round_id: RoundId, num_bytes: int) -> None:
+        if before is None:
+            return
+        waited_s = before(round_id, num_bytes)
+        if not waited_s:
+            return
+        self._heard, self.began = time.monotonic(), self.began + waited_s  # we did not listen
+        if self._whole is not None:
+            self._whole += waited_s
+        if self._deadline is not None:
+            self._deadline += waited_s
 
     def _check_silence(self) -> None:
         if self._silence_s is not None and time.monotonic() - self._heard > self._silence_s:

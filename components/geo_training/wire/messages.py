@@ -237,12 +237,18 @@ def encode(message: Message) -> list[Bytes]:
     return [header + head, *(_little_endian_bytes(buffer) for buffer in payload.buffers)]
 
 
-def read_message(read_into: Callable[[memoryview], None], limits: Limits) -> tuple[Message, int]:
+def read_message(
+    read_into: Callable[[memoryview], None],
+    limits: Limits,
+    before_values: Callable[[RoundId, int], None] = lambda _round, _bytes: None,
+) -> tuple[Message, int]:
     """Reads one frame.
 
     Args:
         read_into: fills the memory it is given with the next bytes, or raises an error of the link.
         limits: what the frame may hold.
+        before_values: called with the round and the bytes of a contribution's values, before there is memory
+            for them.
 
     Returns:
         The message, whose buffers are views of the bytes read, and the frame's length in bytes.
@@ -266,6 +272,8 @@ def read_message(read_into: Callable[[memoryview], None], limits: Limits) -> tup
     head = bytearray(head_bytes)
     read_into(memoryview(head))
     fields = _unpack(head)
+    if body_bytes and (round_id := _round_of(code, fields)) is not None:
+        before_values(round_id, body_bytes)
     body = np.empty(body_bytes, np.uint8)
     if body_bytes:
         read_into(body.data)
@@ -286,6 +294,15 @@ def _unpack(head: bytearray) -> list[Any]:
     if not isinstance(fields, list):
         raise FrameError(f"head is a {type(fields).__name__}, an array is needed")
     return fields
+
+
+def _round_of(code: int, fields: list[Any]) -> RoundId | None:
+    """Returns the round that a contribution, or some blocks of one, is for; None where it is none."""
+    place = {Push: 1, Blocks: 0}.get(_TYPES_BY_CODE[code][0])
+    try:
+        return None if place is None else _round_from_head(fields[place])
+    except (ValueError, TypeError, IndexError):
+        return None  # what is wrong with it is said when all has come
 
 
 def _build(code: int, fields: list[Any], body: Array, num_buffers: int) -> Message:

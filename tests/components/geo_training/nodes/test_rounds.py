@@ -296,3 +296,19 @@ def test_who_is_in_a_later_round_is_ahead_of_an_earlier_one():
     rounds.offer(round_id(11), contribution("b", 11), EXPECTED, 0.0)
     assert rounds.ahead(round_id(10)) == {"b"}
     assert rounds.ahead(round_id(11)) == frozenset()
+
+
+def test_a_result_is_kept_until_all_that_are_expected_are_in_it_and_in_a_later_round():
+    rounds = Rounds(lambda _round: Quorum(2))
+    kept = {}
+    for number, workers in enumerate(["abc", "ab", "abc", "abc"]):
+        for worker in workers:
+            rounds.offer(round_id(number), contribution(worker, number), EXPECTED, 0.0)
+        rounds.settle(round_id(number), number)
+        kept[number] = [done.result for _, done in rounds.done() if done.result is not None]
+    assert kept == {0: [0], 1: [0, 1], 2: [1, 2], 3: [1, 3]}
+    late = rounds.offer(round_id(1), contribution("c", 1), EXPECTED, 0.0)
+    assert late == Repeated(1)
+    rounds.offer(round_id(4), contribution("a", 4), EXPECTED, 0.0)
+    rounds.offer(round_id(4), contribution("b", 4), EXPECTED, 0.0)
+    assert [done.result for _, done in rounds.done() if done.result is not None] == [3]
