@@ -51,6 +51,17 @@ def cut_answer(answer: Answer, block_bytes: int) -> CutAnswer:
     return CutAnswer(replace(answer, payload=payload), blocks)
 
 
+def block_bytes(payload: Payload) -> int:
+    """Returns the bytes of the blocks that an answer with this payload only ends; 0 where it has none."""
+    if not payload.codec.startswith(_CUT):
+        return 0
+    layout = payload.buffers[0].tolist()
+    return sum(
+        np.dtype(_DTYPES[kind]).itemsize * count
+        for kind, count in zip(layout[1::2], layout[2::2], strict=True)
+    )
+
+
 class AnswerInbox:
     """Answers that come in blocks to one node; any thread may call it."""
 

@@ -36,6 +36,9 @@ class Carrier(Protocol):
     def payload(self, round_id: RoundId, values: Array, weight: float) -> Payload:
         """Returns what stands for the values in their push; called once a round."""
 
+    def block_bytes(self, round_id: RoundId) -> int:
+        """Returns the bytes of the blocks that the round's payload only ends; called after `payload`."""
+
     def send(self, push: Push, *, again: bool = False) -> None:
         """Sends a push, with `again` one of which nothing has come."""
 
@@ -76,6 +79,10 @@ class Whole:
     def payload(self, round_id: RoundId, values: Array, weight: float) -> Payload:  # noqa: ARG002
         """See `Carrier`."""
         return self._compressor.encode(round_id.unit, values)
+
+    def block_bytes(self, round_id: RoundId) -> int:  # noqa: ARG002
+        """See `Carrier`."""
+        return 0
 
     def send(self, push: Push, *, again: bool = False) -> None:  # noqa: ARG002
         """See `Carrier`."""
@@ -144,6 +151,11 @@ class InBlocks:
         """See `Carrier`."""
         plan = self._differential.plan(round_id, values, weight)
         return self._compressor.encode(round_id.unit, values) if plan is None else plan.marker
+
+    def block_bytes(self, round_id: RoundId) -> int:
+        """See `Carrier`."""
+        plan = self._differential.again(round_id)
+        return 0 if plan is None else sum(message.payload.num_bytes for message in plan.messages)
 
     def send(self, push: Push, *, again: bool = False) -> None:
         """See `Carrier`; what is sent again is sent reliably, as all is without datagrams."""

@@ -14,6 +14,7 @@ from ..metrics.arrivals import ObservedTraffic
 from ..transport.base import Connection, Listener, Traffic
 from ..transport.node_names import speaks_for
 from ..transport.outbox import BEFORE_ALL, URGENT, Outbox
+from ..wire.block_messages import IN_BLOCKS
 from ..wire.messages import (
     JOINED,
     Answer,
@@ -28,6 +29,7 @@ from ..wire.messages import (
     Welcome,
 )
 from ..wire.units import RoundId
+from .answer_blocks import block_bytes
 from .heartbeats import Silence
 from .lobby import Lobby
 from .telling import Refusals
@@ -154,7 +156,9 @@ class Children:
             child = self._here.get(peer)
         if child is not None:
             if isinstance(message, Answer):
-                self._door.observer.answered(peer, message.round, message.payload)
+                self._door.observer.answered(
+                    peer, message.round, message.payload, block_bytes(message.payload)
+                )
             child.outbox.post(message, priority)
 
     def refuse(self, reason: str) -> None:
@@ -250,6 +254,6 @@ class Children:
             child.outbox.post(message)  # so that the child knows that its word has come
             self._parent.left(peer)
             return False
-        if isinstance(message, Push):
+        if isinstance(message, Push) and message.payload.codec != IN_BLOCKS:  # else who counts the blocks
             self._door.observer.pushed(peer, message.round, message.payload)
         return self._parent.take(peer, message)

@@ -22,6 +22,7 @@ from ..wire.messages import (
     Array,
     Message,
     Missing,
+    Payload,
     Pull,
     Push,
     Refusal,
@@ -31,6 +32,7 @@ from ..wire.messages import (
 from ..wire.terms import Result as Result
 from ..wire.terms import Terms as Terms
 from ..wire.units import CHANGES, RoundId, Unit
+from .answer_blocks import block_bytes
 from .carrier import Carrier, Whole
 from .heartbeats import Silence
 from .link import Ends, Link
@@ -221,7 +223,7 @@ class Client:
         with self._changed:
             self._raise_error()
             self._pending[round_id] = pending
-        self.observer.pushed(self._settings.name, round_id, payload)
+        self.observer.pushed(self._settings.name, round_id, payload, self._carrier.block_bytes(round_id))
         if way is None or not way(push):
             self._carrier.send(push)
         self.observer.spent(Span(SEND, began, self._clock()))
@@ -337,7 +339,8 @@ class Client:
             return
         match message:
             case Answer():
-                self._answered(message)
+                if (answer := self._carrier.answered(message)) is not None:
+                    self.answer(answer, message.payload)
             case Blocks() | Received():
                 self._carrier.take(message)
             case Missing(round=round_id):
@@ -356,13 +359,8 @@ class Client:
                     f"{self._settings.peer} sends {type(message).__name__}, which we do not take"
                 )
 
-    def _answered(self, message: Answer) -> None:
-        answer = self._carrier.answered(message)
-        if answer is not None:
-            self.answer(answer)
-
-    def answer(self, answer: Answer) -> None:
-        """Takes a result, whoever it came from.
+    def answer(self, answer: Answer, came: Payload | None = None) -> None:
+        """Takes a result, whoever it came from; `came` is its payload on the link where that is another.
 
         Raises:
             ProtocolError: its values cannot be read.
@@ -372,7 +370,8 @@ class Client:
         if pending is not None:  # else a second answer to a second question
             values = decode(answer.round.unit, answer.payload)
             pending.result = Result(values, answer.weight, answer.priority)
-            self.observer.answered(self._settings.name, answer.round, answer.payload)
+            came = came or answer.payload
+            self.observer.answered(self._settings.name, answer.round, came, block_bytes(came))
             self._finish(pending)
 
     def _finish(self, pending: Pending) -> None:

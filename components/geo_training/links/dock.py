@@ -79,8 +79,10 @@ class Dock:
             case _:
                 raise ProtocolError(f"{peer} sends {type(message).__name__}, which a node does not take")
 
-    def values(self, peer: str, push: Push) -> Array | None:
+    def values(self, peer: str, push: Push) -> tuple[Array | None, int]:
         """Returns the values of a push, of blocks those that have come; None when it brings none.
+
+        Beside them it returns the bytes of the payloads of these blocks, 0 where it came whole.
 
         Raises:
             ProtocolError: the payload is not what it should be.

@@ -31,7 +31,12 @@ class Bins:
 
     def add(self, activity: str, began: float, ended: float) -> None:
         """Adds a span; what of it lies before the first bin is left out."""
-        began, ended = max(0.0, began - self.began), ended - self.began
+        began, ended = began - self.began, ended - self.began
+        at, values = int(ended / self.width_s), self.series.get(activity)
+        if values is not None and at < NUM_BINS and at * self.width_s <= began < ended:
+            values[at] += ended - began  # nearly all are within a bin
+            return
+        began = max(0.0, began)
         if ended <= began:
             return
         while ended > NUM_BINS * self.width_s:

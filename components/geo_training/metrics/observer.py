@@ -41,11 +41,18 @@ class Span(NamedTuple):
 class Observer(Protocol):
     """Is told what happens, at once, by any thread; must return soon and raise nothing."""
 
-    def pushed(self, link: str, round_id: RoundId, payload: Payload) -> None:
-        """A contribution to a round goes up a link, told at either end, before it can be answered."""
+    def pushed(self, link: str, round_id: RoundId, payload: Payload, block_bytes: int = 0) -> None:
+        """A contribution to a round goes up a link, told at either end, before it can be answered.
 
-    def answered(self, link: str, round_id: RoundId, payload: Payload) -> None:
-        """The result of a round went down a link, told at either end."""
+        Args:
+            link: the link.
+            round_id: the round.
+            payload: of the contribution.
+            block_bytes: of the payloads of blocks that it only ends: that were sent, or that came in time.
+        """
+
+    def answered(self, link: str, round_id: RoundId, payload: Payload, block_bytes: int = 0) -> None:
+        """The result of a round went down a link, told at either end; see `pushed`."""
 
     def spent(self, span: Span) -> None:
         """Time was spent."""
@@ -61,10 +68,10 @@ class Observer(Protocol):
 class Unobserved:
     """See `Observer`: forgets all of it."""
 
-    def pushed(self, link: str, round_id: RoundId, payload: Payload) -> None:
+    def pushed(self, link: str, round_id: RoundId, payload: Payload, block_bytes: int = 0) -> None:
         """See `Observer`."""
 
-    def answered(self, link: str, round_id: RoundId, payload: Payload) -> None:
+    def answered(self, link: str, round_id: RoundId, payload: Payload, block_bytes: int = 0) -> None:
         """See `Observer`."""
 
     def spent(self, span: Span) -> None:

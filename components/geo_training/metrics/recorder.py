@@ -20,7 +20,7 @@ import numpy as np
 from ..compression.per_unit import may_lose
 from ..wire.messages import Payload
 from ..wire.relay_messages import Trees
-from ..wire.units import RoundId
+from ..wire.units import RoundId, Unit
 from .bins import Bins
 from .observer import TRAINING, Span
 from .relay_trees import TreeCounts, TreeRecord
@@ -36,6 +36,7 @@ class LinkCounts:
     """What went over one link, as seen from one end.
 
     `*_dense_bytes` are of the values as they are, `*_wire_bytes` of their payloads; of gradients and changes.
+    Of blocks (DGT) they are of all that were sent at the one end, of those that came in time at the other.
     """
 
     rounds: int = 0
@@ -55,12 +56,15 @@ class LinkCounts:
     """Contributions that have not been answered."""
     since: float = 0.0
     """When the first of these came."""
+    answered: "dict[tuple[str, str, int], int]" = field(default_factory=dict)
+    """The newest answer of each unit: one that is given again counts once."""
 
 
 _Which: TypeAlias = tuple[str, str, int, int]
 """Scope, key, offset and number of a round."""
-_Round: TypeAlias = tuple[bool, float, str, RoundId, int, int]
-"""Whether it was pushed (else answered), when, the link, the round, and the bytes of its values both ways."""
+_Round: TypeAlias = tuple[bool, float, str, RoundId, str, int]
+"""Whether it was pushed (else answered), when, the link, the round, the dtype of its values, empty where it
+has none, and the bytes of their payload."""
 
 
 class Recorder:
@@ -85,13 +89,15 @@ class Recorder:
         self.began_unix = now()
         self._bins = Bins(self.began)
 
-    def pushed(self, link: str, round_id: RoundId, payload: Payload) -> None:
+    def pushed(self, link: str, round_id: RoundId, payload: Payload, block_bytes: int = 0) -> None:
         """See `Observer`."""
-        self._tell_round(True, link, round_id, payload)
+        dtype = payload.dtype if payload.buffers else ""
+        self._tell((True, self._clock(), link, round_id, dtype, payload.num_bytes + block_bytes))
 
-    def answered(self, link: str, round_id: RoundId, payload: Payload) -> None:
+    def answered(self, link: str, round_id: RoundId, payload: Payload, block_bytes: int = 0) -> None:
         """See `Observer`."""
-        self._tell_round(False, link, round_id, payload)
+        dtype = payload.dtype if payload.buffers else ""
+        self._tell((False, self._clock(), link, round_id, dtype, payload.num_bytes + block_bytes))
 
     def spent(self, span: Span) -> None:
         """See `Observer`."""
@@ -156,11 +162,6 @@ class Recorder:
             self._add_up()
             return self._bins.to_dict()
 
-    def _tell_round(self, is_push: bool, link: str, round_id: RoundId, payload: Payload) -> None:
-        if may_lose(round_id.unit):
-            dense = _itemsize(payload.dtype) * round_id.unit.count if payload.buffers else 0
-            self._tell((is_push, self._clock(), link, round_id, dense, payload.num_bytes))
-
     def _tell(self, what: _Round | Span | Trees | float) -> None:
         self._told.append(what)
         if len(self._told) > MOST_TOLD:
@@ -169,42 +170,31 @@ class Recorder:
 
     def _add_up(self) -> None:
         """Adds up what was told until now; called with the lock."""
-        for _ in range(len(self._told)):
-            what = self._told.popleft()
-            if isinstance(what, float):
-                self._add_step(what)
+        told = self._told
+        for _ in range(len(told)):
+            what = told.popleft()
+            kind = type(what)
+            if kind is tuple:
+                self._add_round(what)  # type: ignore[arg-type]
             elif isinstance(what, Span):
                 self._add_span(what)
+            elif isinstance(what, float):
+                self._add_step(what)
             elif isinstance(what, Trees):
                 self._trees_up.add(what.up)
                 self._trees_down.add(what.down)
-            elif what[0]:
-                self._add_push(what)
-            else:
-                self._add_answer(what)
 
-    def _add_push(self, told: _Round) -> None:
-        _, at, link, round_id, dense, wire = told
-        counts = self._link(link)
-        if (which := _which(round_id)) in counts.outstanding:
-            return  # sent again
-        counts.newest = max(counts.newest, round_id.number + 1)
-        counts.up_dense_bytes += dense
-        counts.up_wire_bytes += wire
-        if not counts.outstanding:
-            counts.since = at
-        counts.outstanding.add(which)
-
-    def _add_answer(self, told: _Round) -> None:
-        _, at, link, round_id, dense, wire = told
-        counts = self._link(link)
-        counts.rounds = max(counts.rounds, round_id.number + 1)
-        counts.down_dense_bytes += dense
-        counts.down_wire_bytes += wire
-        if counts.outstanding:
-            counts.outstanding.discard(_which(round_id))
-            if not counts.outstanding:
-                counts.outstanding_s += at - counts.since
+    def _add_round(self, told: _Round) -> None:
+        is_push, at, link, round_id, dtype, wire = told
+        unit = round_id.unit
+        if not _counts(unit.key):
+            return
+        dense = _itemsize(dtype) * unit.count if dtype else 0
+        counts, which = self._link(link), (round_id.scope, unit.key, unit.offset, round_id.number)
+        if is_push:
+            _add_push(counts, which, at, (dense, wire))
+        else:
+            _add_answer(counts, which, at, (dense, wire))
 
     def _add_span(self, span: Span) -> None:
         activity, began, ended, link, num_bytes = span
@@ -221,9 +211,10 @@ class Recorder:
         self._last_step = at
 
     def _link(self, name: str) -> LinkCounts:
-        if name not in self._links:
-            self._links[name] = LinkCounts()
-        return self._links[name]
+        counts = self._links.get(name)
+        if counts is None:
+            counts = self._links[name] = LinkCounts()
+        return counts
 
 
 @cache
@@ -231,5 +222,32 @@ def _itemsize(dtype: str) -> int:
     return np.dtype(dtype).itemsize
 
 
-def _which(round_id: RoundId) -> _Which:
-    return round_id.scope, round_id.unit.key, round_id.unit.offset, round_id.number
+@cache
+def _counts(key: str) -> bool:
+    return may_lose(Unit(key, 0, 0))
+
+
+def _add_push(counts: LinkCounts, which: _Which, at: float, num_bytes: tuple[int, int]) -> None:
+    if which in counts.outstanding:
+        return  # sent again
+    dense, wire = num_bytes
+    counts.newest = max(counts.newest, which[3] + 1)
+    counts.up_dense_bytes += dense
+    counts.up_wire_bytes += wire
+    if not counts.outstanding:
+        counts.since = at
+    counts.outstanding.add(which)
+
+
+def _add_answer(counts: LinkCounts, which: _Which, at: float, num_bytes: tuple[int, int]) -> None:
+    place, number = which[:3], which[3]
+    counts.rounds = max(counts.rounds, number + 1)
+    if counts.answered.get(place) != number:
+        counts.answered[place] = number
+        dense, wire = num_bytes
+        counts.down_dense_bytes += dense
+        counts.down_wire_bytes += wire
+    if counts.outstanding:
+        counts.outstanding.discard(which)
+        if not counts.outstanding:
+            counts.outstanding_s += at - counts.since

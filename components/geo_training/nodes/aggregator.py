@@ -30,7 +30,7 @@ from ..synchronization import NodePolicy
 from ..synchronization.base import CHECKPOINT, POSITION, SERVED
 from ..transport.base import Listener, Traffic
 from ..transport.outbox import URGENT
-from ..wire.block_messages import Beside, Blocks, Received
+from ..wire.block_messages import IN_BLOCKS, Beside, Blocks, Received
 from ..wire.messages import NOTHING, Answer, Message, Missing, Pull, Push, Refusal
 from ..wire.units import ENTERING, WEIGHTS, RoundId, shard_of
 from .doorway import Doorway
@@ -202,7 +202,10 @@ class Aggregator:
             self._doorway.ask(peer, push)
             return
         route = self._router.route(push.round, self._settings.name)
-        brought = contribution(peer, push, self.dock.values(peer, push), route.expected(peer))
+        values, block_bytes = self.dock.values(peer, push)
+        brought = contribution(peer, push, values, route.expected(peer))
+        if push.payload.codec == IN_BLOCKS:
+            self._settings.observer.pushed(peer, push.round, push.payload, block_bytes)
         self._check_begun(peer, push.round)
         if self._memory is not None:
             self._memory.before(push.round, self)

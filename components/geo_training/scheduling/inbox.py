@@ -23,7 +23,7 @@ class Inbox:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._blocks: Reassembly[Array] = Reassembly(_HOLD_S, _MOST_BYTES)
+        self._blocks: Reassembly[tuple[Array, int]] = Reassembly(_HOLD_S, _MOST_BYTES)
 
     def take(self, sender: str, message: Blocks, now: float) -> None:
         """Keeps some blocks until the push that ends them; those that come too late are dropped.
@@ -43,29 +43,32 @@ class Inbox:
         values = decode(whole, message.payload)
         if values is None or values.dtype != _DTYPE or values.size != whole.count:
             raise ProtocolError(f"{message.round}: {sender} sends a block of other values than it says")
-        stops = np.cumsum(sizes)
+        stops, wire_bytes = np.cumsum(sizes), message.payload.num_bytes
         with self._lock:
             for number, size, stop in zip(message.numbers, sizes, stops, strict=True):
                 block = values[stop - size : stop]
-                self._blocks.add(sender, message.round, number, block, block.nbytes, now)
+                of_block = (block, wire_bytes * size // whole.count)  # several are dense, and so alike
+                self._blocks.add(sender, message.round, number, of_block, block.nbytes, now)
 
-    def values(self, sender: str, round_id: RoundId, payload: Payload) -> Array | None:
+    def values(self, sender: str, round_id: RoundId, payload: Payload) -> tuple[Array | None, int]:
         """Returns the values of a push, None when it brings none; of blocks, those that are here.
+
+        Beside them it returns the bytes of the payloads of these blocks, 0 where it came whole.
 
         Raises:
             ProtocolError: the payload is not what it should be.
         """
         if payload.codec != IN_BLOCKS:
-            return decode(round_id.unit, payload)
+            return decode(round_id.unit, payload), 0
         if len(payload.buffers) != 1 or payload.buffers[0].size != 1 or payload.dtype != _DTYPE.str:
             raise ProtocolError(f"{round_id}: {sender} ends its blocks without their size")
         cut = _cut(round_id.unit, int(payload.buffers[0][0]))
         with self._lock:
             closed = self._blocks.close(sender, round_id)
         values = np.zeros(cut.count, _DTYPE)
-        for number, block in closed.blocks.items():
+        for number, (block, _) in closed.blocks.items():
             values[cut.span(number)] = block
-        return values
+        return values, sum(wire_bytes for _, wire_bytes in closed.blocks.values())
 
     def counted(self, sender: str, round_id: RoundId) -> frozenset[int] | None:
         """Returns which blocks of a sender were counted in a round; None where it sent none."""

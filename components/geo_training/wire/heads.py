@@ -34,7 +34,7 @@ class Payload:
     @property
     def num_bytes(self) -> int:
         """Bytes of the buffers on the wire."""
-        return sum(buffer.nbytes for buffer in self.buffers)
+        return sum([buffer.nbytes for buffer in self.buffers])
 
 
 ABSENT = "absent"

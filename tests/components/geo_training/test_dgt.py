@@ -14,8 +14,11 @@ from geokfp.components.geo_training.compression.per_unit import PerUnit
 from geokfp.components.geo_training.errors import ProtocolError
 from geokfp.components.geo_training.links.answer_blocks import AnswerInbox, cut_answer
 from geokfp.components.geo_training.links.client import Terms
+from geokfp.components.geo_training.metrics.observer import Unobserved
 from geokfp.components.geo_training.scheduling import transmission
 from geokfp.components.geo_training.scheduling.dgt import Dgt
+from geokfp.components.geo_training.scheduling.importance import Cut
+from geokfp.components.geo_training.topology import ROOT
 from geokfp.components.geo_training.transport import sealing
 from geokfp.components.geo_training.transport.certificates import Certificates
 from geokfp.components.geo_training.transport.tcp import TcpTransport
@@ -87,6 +90,40 @@ def test_what_the_root_counted_and_the_sites_kept_sum_to_what_was_pushed(share, 
     assert np.array_equal(np.sum(first, axis=0, dtype=float) + left, pushed(shape.workers))
     if share:
         assert loss.lost > 0
+
+
+class Told(Unobserved):
+    """Bytes of payloads, by link and round: of pushes and of answers, told at both ends of each link."""
+
+    def __init__(self) -> None:
+        self.pushes: dict[tuple[str, int], list[int]] = {}
+        self.answers: dict[tuple[str, int], list[int]] = {}
+
+    def pushed(self, link, round_id, payload, block_bytes=0):
+        self.pushes.setdefault((link, round_id.number), []).append(payload.num_bytes + block_bytes)
+
+    def answered(self, link, round_id, payload, block_bytes=0):
+        self.answers.setdefault((link, round_id.number), []).append(payload.num_bytes + block_bytes)
+
+
+def test_bytes_of_blocks_are_those_that_were_sent_and_those_that_were_counted(monkeypatch):
+    loss, told = lossy(0.3).install(monkeypatch), Told()
+    shape = topology(2, 1, free_ports(3))
+    with tree(shape, TcpTransport(), transmission=DGT, observer=told) as whole:
+        loss.wait_until_open(ends=4)
+        train(whole)
+        inbox = whole.aggregators[ROOT].dock._inbox
+    assert loss.lost > 0
+    cut, least = Cut(UNIT.count, 64), []
+    for site in shape.sites:
+        for number in range(ROUNDS):
+            counted = inbox.counted(site.name, RoundId(TREE, UNIT, number))
+            came = 4 * sum(cut.sizes(sorted(counted)))
+            assert sorted(told.pushes[site.name, number]) == sorted([4 * UNIT.count + 4, came + 4])
+            assert set(told.answers[site.name, number]) == {4 * UNIT.count + 8 * 3}
+            assert set(told.pushes[site.workers[0], number]) == {4 * UNIT.count}
+            least.append(came)
+    assert min(least) < 4 * UNIT.count
 
 
 def test_each_of_two_roots_has_datagrams_of_its_own(monkeypatch):

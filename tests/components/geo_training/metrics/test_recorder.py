@@ -46,6 +46,16 @@ def test_rounds_bytes_and_staleness_of_each_link():
     assert (counts["site-0"].down_dense_bytes, counts["site-0"].down_wire_bytes) == (400, 200)
 
 
+def test_blocks_count_with_what_ends_them_and_an_answer_that_is_given_again_once():
+    made, _ = recorder()
+    made.pushed("site-0", round_of(0), HALF, 1000)
+    for _ in range(2):
+        made.answered("site-0", round_of(0), HALF, 3000)
+    counts = made.links()["site-0"]
+    assert (counts.up_dense_bytes, counts.up_wire_bytes) == (400, 1200)
+    assert (counts.down_dense_bytes, counts.down_wire_bytes) == (400, 3200)
+
+
 def test_what_is_no_gradient_or_change_is_not_counted():
     made, _ = recorder()
     made.pushed("site-0", round_of(0, Unit("weights w", 0, 100)), HALF)

@@ -103,7 +103,7 @@ def test_what_was_counted_and_what_is_left_sum_to_what_was_pushed(technique, pus
         for message in late:  # of an earlier round, behind its end
             inbox.take("site", message, 0.0)
         for _ in range(data.draw(st.integers(1, 2), label="ends")):
-            values = inbox.values("site", round_of(number), plan.marker)
+            values, _ = inbox.values("site", round_of(number), plan.marker)
         counted += values
         sender.settle(round_of(number), inbox.counted("site", round_of(number)))
         late = list(plan.messages)
@@ -163,7 +163,7 @@ def test_what_is_lost_gains_no_momentum_again():
     plan = sender.plan(round_of(1), 0 * values, 1.0)
     for message in plan.messages:
         inbox.take("site", message, 0.0)
-    assert np.array_equal(inbox.values("site", round_of(1), plan.marker), values)
+    assert np.array_equal(inbox.values("site", round_of(1), plan.marker)[0], values)
 
 
 def test_dense_blocks_of_zeros_are_not_sent():
