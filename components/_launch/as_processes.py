@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -19,6 +18,7 @@ from typing import Any
 from .cluster import Placed
 from .environment import inherited
 from .errors import ProcessFailed
+from .leftovers import pods_folder
 from .local import termination_raises
 from .log_reader import LogReader
 from .pod_commands import PodCommand, pod_commands
@@ -61,7 +61,7 @@ def run_as_processes(
     progress(f"pods share this machine's network and /dev/shm: {told}" if told else "pods have own networks")
     with ExitStack() as stack:
         stack.enter_context(termination_raises())
-        logs = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="geokfp-pods-")))
+        logs = stack.enter_context(pods_folder())
         hosts = [command.host for each in commands for command in each]
         network = stack.enter_context(opened_network(hosts, apart=not told))
         run = _Run(network, logs, on_line, beat)

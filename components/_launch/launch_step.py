@@ -4,6 +4,7 @@ Knows nothing of what they do, nor of Kubernetes: who runs the launches is given
 """
 
 import json
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -18,6 +19,7 @@ from .errors import ProcessFailed
 from .failure import FailureRecord
 from .hand_over import HandOver
 from .launch_options import LaunchOptions, own_pod, settings_of
+from .leftovers import remove_dead_beside
 from .pod import forget_failures_of_pods, read_failures_of_pods
 from .pods import PodSettings
 from .progress import print_progress, progress
@@ -105,8 +107,12 @@ def surroundings_of(
 
 @contextmanager
 def freed(hand_over: HandOver) -> Iterator[None]:
-    """Removes a launch's hand-over in the end, however it ends; what cannot be removed is told and left."""
+    """Removes a launch's hand-over in the end, however it ends; what cannot be removed is told and left.
+
+    Those of dead launches beside it are removed before.
+    """
     try:
+        remove_dead_beside(hand_over.uri, now_s=time.time())
         yield
     finally:
         try:

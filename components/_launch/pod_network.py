@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from .errors import ProcessFailed
+from .leftovers import hold_log
 
 NETWORK = ipaddress.ip_network("10.231.0.0/16")
 SHM_BYTES = 64 << 20
@@ -94,6 +95,7 @@ class _Loopback:
     ) -> "subprocess.Popen[bytes]":
         """See `PodNetwork`."""
         with log.open("wb") as output:
+            hold_log(output)
             return subprocess.Popen(
                 list(command),
                 env=dict(environment),
@@ -125,6 +127,7 @@ class _Switched:
     ) -> "subprocess.Popen[bytes]":
         """See `PodNetwork`."""
         with log.open("wb") as output:
+            hold_log(output)
             process = subprocess.Popen(
                 [*_box("pod"), str(shm_bytes or SHM_BYTES), *command],
                 env=dict(environment),
