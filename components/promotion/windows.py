@@ -53,7 +53,8 @@ def parse_moment(option: str, text: str) -> datetime | None:
 
     Args:
         option: what it is called.
-        text: ISO 8601, in UTC where it names no zone, or whole seconds since 1970.
+        text: ISO 8601, in UTC where it names no zone, or whole seconds since 1970; or fourteen digits, as KFP
+            writes `[[ScheduledTime]]`.
 
     Raises:
         InputError: it is neither.
@@ -63,7 +64,9 @@ def parse_moment(option: str, text: str) -> datetime | None:
         return None
     allowed = "a moment of the years 1970 to 9998 such as 2026-11-30T06:00Z, or seconds since 1970"
     try:
-        if text.isdecimal() and len(text) > 8:
+        if text.isdecimal() and len(text) == len("20261130060000"):
+            found = datetime.strptime(text, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+        elif text.isdecimal() and len(text) > 8:
             found = datetime.fromtimestamp(int(text), UTC)
         else:
             found = datetime.fromisoformat(text)

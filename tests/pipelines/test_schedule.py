@@ -67,6 +67,33 @@ def test_a_schedule_by_interval(api: PipelinesServer, geokfp: Typed) -> None:
     assert all(each["container"]["image"].startswith("localhost:5000/geokfp-") for each in executors)
 
 
+def test_a_retraining_by_schedule(api: PipelinesServer, geokfp: Typed) -> None:
+    told = {
+        "champions": "s3://bucket/champions",
+        "nodes": "s3://bucket/%Y-%m-%d/nodes.csv",
+        "edges": "s3://bucket/[[ScheduledTime.2006-01-02]]/edges.csv",
+        "features": "s3://bucket/{{$.scheduledTime.strftime('%Y-%m-%d')}}/features.npz",
+        "time": "[[ScheduledTime]]",
+        "launcher": "jobset",
+    }
+    words = [word for name, value in told.items() for word in ("-p", f"{name}={value}")]
+    given = ["--cron", "0 3 * * *", "--name", "retrain", "--image-prefix", "localhost:5000/team"]
+    ended = geokfp("schedule", "scheduled_retrain", *given, *words, "-p", "margin=0.01")
+    assert ended.err == ""
+    made = only(api)
+    assert made["trigger"] == {"cron_schedule": {"cron": "0 0 3 * * *"}}
+    assert made["runtime_config"] == {"parameters": {**told, "margin": 0.01}}
+    spec = made["pipeline_spec"]
+    assert spec["pipeline_spec"]["pipelineInfo"]["name"] == "scheduled-retrain"
+    limits = spec["platform_spec"]["platforms"]["kubernetes"]["deploymentSpec"]["executors"]
+    assert "exec-promote-model" in limits
+    for executor in spec["pipeline_spec"]["deploymentSpec"]["executors"].values():
+        assert executor["container"]["image"].startswith("localhost:5000/team/geokfp-")
+    ended = geokfp("schedule", "scheduled_retrain", *given, "-p", "nodes=s3://bucket/[[Scheduled]]/nodes.csv")
+    assert (ended.status, ended.err.count("\n")) == (2, 1)
+    assert len(api.recurring) == 1
+
+
 def test_an_option_before_the_pipeline_is_understood(toy: Path, api: PipelinesServer, geokfp: Typed) -> None:
     assert geokfp("schedule", "--interval", "6h", toy).status == 0
     assert geokfp("schedule", "set", toy, "--interval", "6h").out.startswith("unchanged toy (schedule-2)")

@@ -1,6 +1,7 @@
 """`scheduled_retrain` as compiled, run locally window after window: replaced, kept, and after an overlap."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from geokfp.pipelines._command_line.dags import tasks_in_order
 from geokfp.pipelines._command_line.package import read_package
 from support.graphs import communities
 
+PODS_HERE = Path(__file__).parents[1] / "support" / "pods_here"
 COMMAND = [sys.executable, "-m", "geokfp.pipelines._command_line", "run", "scheduled_retrain"]
 CODE = '''
 import time
@@ -94,6 +96,7 @@ class Runs:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.environment = dict(os.environ)
         self._running: list[subprocess.Popen[str]] = []
         (folder / "waiting.py").write_text(CODE)
 
@@ -138,7 +141,12 @@ class Runs:
             text = json.dumps(value) if not isinstance(value, str) else value
             command += ["--param", f"{option}={text}"]
         process = subprocess.Popen(
-            command, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            command,
+            cwd=self.folder,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
         )
         self._running.append(process)
         return process
@@ -213,3 +221,28 @@ def test_three_successive_windows_and_an_overlap(runs: Runs) -> None:
     assert runs.champions() == ["01", "02", "05"]
     pointer = json.loads((runs.folder / "champions/champion.json").read_text())
     assert pointer["window"] == "2026-11-05T00:00:00Z"
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_windows_are_divided_and_trained_in_pods(runs: Runs) -> None:
+    here = [str(PODS_HERE), runs.environment.get("PYTHONPATH", "")]
+    runs.environment["PYTHONPATH"] = os.pathsep.join(filter(None, here))
+    launching = {
+        "launcher": "jobset",
+        "hand_over": str(runs.folder / "shared"),
+        "namespace": "team",
+        "num_parts": 2,
+        "model_options": {},
+    }
+    for day, meaning in ((1, 0), (2, 1)):
+        runs.tables(day, meaning=meaning)
+    first = runs.run(1, **launching)
+    assert (first["champion_generation"], first["promoted"]) == (0, 1)
+    second = runs.run(2, **launching)
+    assert (second["champion_generation"], second["promoted"], second["generation"]) == (1, 1, 2)
+    assert runs.champions() == ["01", "02"]
+    for step in ("partition_graph", "train_gnn"):
+        started = json.loads((runs.folder / "out-2/steps" / step / "job_resource").read_text())
+        assert started["kind"] == "Processes", step
+    assert list((runs.folder / "shared").iterdir()) == []
