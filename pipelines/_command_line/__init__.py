@@ -53,6 +53,9 @@ def _geokfp(
     show_version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version.")
     ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Show where an error came from that should not be.")
+    ] = False,
 ) -> None:
     """Graph learning beyond one machine and one data centre, as Kubeflow pipelines.
 
@@ -73,5 +76,6 @@ def main() -> None:
     except Exception as error:  # noqa: BLE001  the process's main: logged, and a code that is not 0
         if "--verbose" in sys.argv:
             traceback.print_exc()
-        print(f"geokfp: {type(error).__name__}: {error} (--verbose shows where)", file=sys.stderr)  # noqa: T201
+        said = f"{type(error).__name__}: {error} (`geokfp --verbose ...` shows where)"
+        print(f"geokfp: {said}", file=sys.stderr)  # noqa: T201
         sys.exit(1)

@@ -5,6 +5,7 @@ The folder that `--output` names holds the component's outputs under their names
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,10 @@ def run_here(component: str, plan: ComponentPlan, output: Path) -> dict[str, flo
         raise UsageError(str(error)) from error
     except ProcessFailed as error:
         raise RunFailed(f"{component} failed: {error}") from error
+    finally:
+        for folder in (*(output / HAND_OVER).glob("*"), output / HAND_OVER):
+            with suppress(OSError):  # it is elsewhere, or another run hands over there
+                folder.rmdir()
     (output / "metrics.json").write_text(json.dumps(metrics, indent=2) + "\n", encoding="utf-8")
     return metrics
 

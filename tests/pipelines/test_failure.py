@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 from geokfp.components._files import InputError
 from geokfp.components._launch import ProcessFailed, failure_recorded
-from geokfp.pipelines import compiled_package
+from geokfp.pipelines import _command_line, compiled_package
 from geokfp.pipelines._command_line.failure import describe_failure, last_error
 from geokfp.pipelines._command_line.package import read_package
+from support.typed_commands import Ended, typed_command
 
 PACKAGE = read_package(compiled_package("cross_site"))
 
@@ -63,3 +64,20 @@ def test_an_error_that_no_step_recorded_is_found_in_the_log(tmp_path: Path) -> N
 )
 def test_the_last_error_of_a_log(lines: list[str], told: str) -> None:
     assert last_error(lines) == told
+
+
+def test_what_should_not_be_is_told_with_how_to_see_where(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    geokfp = typed_command(monkeypatch, capsys)
+    assert geokfp("--verbose", "list").status == 0
+
+    def broken(**given: object) -> None:
+        raise ZeroDivisionError("no such number")
+
+    monkeypatch.setattr(_command_line, "app", broken)
+    hint = "geokfp: ZeroDivisionError: no such number (`geokfp --verbose ...` shows where)\n"
+    assert geokfp("list") == Ended(1, "", hint)
+    told = geokfp("--verbose", "list").err
+    assert told.startswith("Traceback")
+    assert told.endswith(hint)

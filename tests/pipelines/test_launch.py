@@ -1,6 +1,8 @@
 """`geokfp launch`: prints the objects that a step would send, and refuses what no step would take."""
 
 import json
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -219,7 +221,32 @@ def test_a_component_runs_here_as_its_pods_would(geokfp: Typed, given: list[str]
     assert "worker/1: " in ended.out or "worker/0: " in ended.out
     metrics = json.loads((out / "metrics.json").read_text())
     assert metrics["epochs_run"] == 2
-    assert {path.name for path in out.iterdir()} >= {"model", "predictions", "report.html", "job_resource"}
+    names = {path.name for path in out.iterdir()}
+    assert names == {"model", "predictions", "report.html", "job_resource", "metrics.json"}
+
+
+def test_the_readmes_commands_are_understood(
+    geokfp: Typed, given: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8").replace("\\\n", " ")
+    settings = re.search(r"```yaml\n(.*?)```", readme, flags=re.DOTALL)
+    commands = re.findall(r"^geokfp (launch .*|manifests .*)$", readme, flags=re.MULTILINE)
+    assert settings is not None
+    (tmp_path / "pods.yaml").write_text(settings[1])
+    made = tmp_path / "results/steps/partition_graph"
+    made.mkdir(parents=True)
+    partitions = next(word for word in given if word.startswith("partitions=")).partition("=")[2]
+    (made / "partitions").symlink_to(partitions)
+    monkeypatch.chdir(tmp_path)
+    words = [shlex.split(command) for command in commands]
+    printed = [geokfp(*each) for each in words if "--as-processes" not in each]
+    assert [(each.status, each.err) for each in printed] == [(0, "")] * 2
+    assert (tmp_path / "cluster/role.yaml").is_file()
+    assert "claimName: geokfp-data" in printed[1].out
+    (here,) = (each for each in words if "--as-processes" in each)
+    here[here.index("--as-processes") : here.index("-p")] = ["--dry-run"]
+    ended = geokfp(*here, "-p", "hand_over=/data", "-p", "namespace=team")
+    assert (ended.status, ended.err) == (0, "")
 
 
 @pytest.mark.parametrize(

@@ -18,10 +18,13 @@ from urllib.parse import urlsplit
 
 from ..errors import ServerError, UsageError
 
+HEALTH_S = (10, 20)
+"""Seconds that connecting, and the wait for the first answer, may take: a silent host is told soon."""
+READ_S = (10, 30)
+"""The same of what only reads, which is tried again once."""
 REQUEST_S = (10, 60)
-"""Seconds that connecting, and each wait for an answer, may take; kfp itself would wait without end.
-
-What only reads is tried four times, as urllib3 does."""
+"""The same of all else; kfp itself would wait without end."""
+_TIMEOUT = re.compile(r"\((read|connect) timeout=([\d.]+)\)")
 _LONGEST_MESSAGE = 400
 _TRANSIENT = frozenset({408, 429, 500, 502, 503, 504})
 _HINTS = {
@@ -73,7 +76,7 @@ class Connection:
     address: Address
     """Where it is."""
     client: Any
-    """Its `kfp.Client`, whose requests end as `REQUEST_S` says."""
+    """Its `kfp.Client`, whose requests end as `READ_S` and `REQUEST_S` say."""
 
 
 class Unanswered(ServerError):
@@ -180,6 +183,8 @@ def _message(body: str | None) -> str:
 
 def _no_answer(error: Exception) -> str:
     cause = getattr(error, "reason", None) or error
+    if timeout := _TIMEOUT.search(str(cause)):
+        return f"{'no answer' if timeout[1] == 'read' else 'cannot be connected to'} in {timeout[2]} s"
     text = re.sub(r"^.*?(?:Connection\w*|Pool|\w+Error)\([^)]*\): ", "", str(cause))
     return _one_line(re.sub(r"^.*\[Errno -?\d+\] ", "", text).rstrip(")")) or type(cause).__name__
 
@@ -209,8 +214,10 @@ def _ca(address: Address) -> str | None:
 def _health(address: Address) -> Any:
     """Asks as `kfp.Client` would when it is made, which asks again for half a minute when it is refused."""
     import kfp_server_api as api
+    from urllib3 import Retry
 
     configuration = api.Configuration(host=address.host.rstrip("/"))
+    configuration.retries = Retry(total=3, connect=1, read=0)
     configuration.ssl_ca_cert = _ca(address)
     given = _credentials(address)
     if "credentials" in given:
@@ -218,14 +225,19 @@ def _health(address: Address) -> Any:
         configuration.api_key_prefix["authorization"] = "Bearer"
         configuration.refresh_api_key_hook = given["credentials"].refresh_api_key_hook
     client = api.ApiClient(configuration, cookie=given.get("cookies"))
-    return api.HealthzServiceApi(client).healthz_service_get_healthz(_request_timeout=REQUEST_S)
+    return api.HealthzServiceApi(client).healthz_service_get_healthz(_request_timeout=HEALTH_S)
 
 
 def _give_deadlines(api_client: Any) -> None:
-    send = api_client.rest_client.request
+    from urllib3 import Retry
 
-    def request(*arguments: Any, **options: Any) -> Any:
-        options["_request_timeout"] = options.get("_request_timeout") or REQUEST_S
-        return send(*arguments, **options)
+    rest = api_client.rest_client
+    send = rest.request
 
-    api_client.rest_client.request = request
+    def request(method: str, *arguments: Any, **options: Any) -> Any:
+        usual = READ_S if method == "GET" else REQUEST_S
+        options["_request_timeout"] = options.get("_request_timeout") or usual
+        return send(method, *arguments, **options)
+
+    rest.request = request
+    rest.pool_manager.connection_pool_kw["retries"] = Retry(total=3, connect=1, read=1)

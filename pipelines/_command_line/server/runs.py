@@ -10,7 +10,7 @@ from ..errors import Interrupted, ServerError, StillRunning, UsageError
 from ..failure import last_error
 from ..options import in_pipeline_words
 from ..package import Package
-from .connection import REQUEST_S, Connection, Unanswered, asking, quiet
+from .connection import READ_S, Connection, Unanswered, asking, quiet
 from .run_states import ENDED, StepState, first_failure, read_steps, run_error
 from .submission import Submission
 
@@ -205,7 +205,7 @@ def _log_tail(connection: Connection, run_id: str, pod: str) -> list[str]:
                     path_params={"run_id": run_id, "node_id": pod},
                     auth_settings=["Bearer"],
                     _preload_content=False,
-                    _request_timeout=REQUEST_S,
+                    _request_timeout=READ_S,
                 )
                 tail = b""
                 for chunk in answer.stream(_TAIL_BYTES):
