@@ -5,8 +5,10 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 from pathlib import Path
 
+import pytest
 from geokfp.components._launch.hand_over import BEAT, HandOver
 from geokfp.components._launch.launch_step import freed
 from geokfp.components._launch.leftovers import (
@@ -70,13 +72,17 @@ def test_a_launch_frees_those_beside_it_as_it_begins(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_beat_that_was_written_is_one_that_is_read(tmp_path: Path) -> None:
-    hand_over = HandOver(str(tmp_path / "train-gnn-0123456789"))
+@pytest.mark.parametrize("store", ["path", "memory"])  # memory stands for a remote one
+def test_a_beat_that_was_written_is_one_that_is_read(tmp_path: Path, store: str) -> None:
+    root = str(tmp_path) if store == "path" else f"memory://{uuid.uuid4().hex}"
+    hand_over = HandOver(f"{root}/train-gnn-0123456789")
     hand_over.beat()
-    remove_dead_beside(f"{tmp_path}/other", now_s=time.time())
-    assert (tmp_path / "train-gnn-0123456789" / BEAT).is_file()
-    remove_dead_beside(f"{tmp_path}/other", now_s=time.time() + SILENT_S + 1)
-    assert list(tmp_path.iterdir()) == []
+    hand_over.put_text("given/job.json", "{}")
+    remove_dead_beside(f"{root}/other", now_s=time.time())
+    assert hand_over.get_text("given/job.json") == "{}"
+    remove_dead_beside(f"{root}/other", now_s=time.time() + SILENT_S + 1)
+    assert hand_over.get_text("given/job.json") is None
+    assert hand_over.get_text(BEAT) is None
 
 
 def test_pods_keep_their_folder_until_the_last_has_ended(tmp_path: Path) -> None:
