@@ -5,6 +5,7 @@ It imports what the roles preload once, forks a replica for each order that come
 
     in   {"preload": [module, ...], "path": sys.path, "shared_memory": [prefix, ...]}      first
          {"name", "target", "arguments", "environment", "log"}                             one a replica
+         {"end": [name, ...]}                            kills these, whose names may be given again then
     out  {"ready": seconds}
          {"ended": name, "status": exit status or minus the signal, "cause": one line or ""}
 
@@ -77,6 +78,8 @@ class ForkHost:
             order = json.loads(line)
             if self._header is None:
                 self._prepare(order)
+            elif "end" in order:
+                self._end(order["end"])
             else:
                 self._fork(order)
         return bool(data)
@@ -104,6 +107,11 @@ class ForkHost:
                 os.close(end)
             become(order, host=host, report_end=self._report_end)
         self._names[pid] = order["name"]
+
+    def _end(self, names: list[str]) -> None:
+        for pid, name in self._names.items():  # not yet waited for, so that their numbers are still theirs
+            if name in names:
+                _kill_group(pid)
 
     def _reap(self) -> None:
         while self._names:

@@ -6,7 +6,8 @@ Knows nothing of what the processes do, of Kubernetes, or of KFP. Who kills what
       fails, Ctrl-C, SIGTERM   closes the pipe; then kills what still carries the job's mark
       SIGKILL                  the fork host sees the pipe's end, and kills all
       fork host is killed      the kernel kills the replicas, this process all else
-      replica ends             the fork host kills its group and tells; the first bad end ends the job
+      replica ends             the fork host kills its group and tells; the first bad end ends the job, or
+                               its unit, which is started again (`restarts`)
 """
 
 import contextlib
@@ -18,7 +19,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import FrameType
 from typing import IO, Any
@@ -27,8 +28,9 @@ from .environment import inherited
 from .errors import ProcessFailed, Terminated
 from .log_reader import LogReader
 from .marked import kill_marked
-from .plan import Job
-from .progress import print_progress
+from .plan import Job, Role
+from .progress import print_progress, progress
+from .restarts import MOST, Restarting, Restarts, Step
 from .shared_memory import remove_shared_memory
 from .verdict import BadEnd, describe, root_cause
 
@@ -45,7 +47,13 @@ POLL_S = 0.2
 """Seconds between two looks at the logs; ends of processes are told of at once."""
 
 
-def run_job(job: Job, *, log_folder: Path, on_line: Callable[[str, str], None] | None = None) -> None:
+def run_job(
+    job: Job,
+    *,
+    log_folder: Path,
+    on_line: Callable[[str, str], None] | None = None,
+    restarting: Restarting | None = None,
+) -> None:
     """Runs a job to its end; nothing of it is left when this returns or raises.
 
     SIGTERM ends the job and then this process (by `SystemExit`), when called in the main thread.
@@ -54,12 +62,14 @@ def run_job(job: Job, *, log_folder: Path, on_line: Callable[[str, str], None] |
         job: what to start.
         log_folder: what each replica prints goes to `<name with . for />.log` here.
         on_line: called with a replica's name and each of its progress messages; by default they are printed.
+        restarting: plans processes anew that are started again when they are killed; None ends the job then.
 
     Raises:
         ProcessFailed: the first process that ended badly, or the deadline passed.
     """
     log_folder.mkdir(parents=True, exist_ok=True)
-    run = _Run(job, log_folder, on_line or (lambda who, message: print_progress(message, replica=who)))
+    on_line = on_line or (lambda who, message: print_progress(message, replica=who))
+    run = _Run(job, log_folder, on_line, restarting)
     with termination_raises():
         try:
             run.start()
@@ -71,7 +81,13 @@ def run_job(job: Job, *, log_folder: Path, on_line: Callable[[str, str], None] |
 class _Run:
     """One job under way."""
 
-    def __init__(self, job: Job, log_folder: Path, on_line: Callable[[str, str], None]) -> None:
+    def __init__(
+        self,
+        job: Job,
+        log_folder: Path,
+        on_line: Callable[[str, str], None],
+        restarting: Restarting | None = None,
+    ) -> None:
         self._job = job
         self._deadline = time.monotonic() + job.deadline_s
         self._mark = uuid.uuid4().hex
@@ -88,6 +104,9 @@ class _Run:
         self._ready = False
         self._pending = b""
         self._bad_ends: list[BadEnd] = []
+        self._restarting = restarting
+        units = () if restarting is None else restarting.units
+        self._restarts = Restarts(units, frozenset(self._finishing))
 
     def start(self) -> None:
         """Starts the fork host and orders all replicas."""
@@ -103,10 +122,7 @@ class _Run:
                 env={**inherited(self._mark), **_common_environment(self._job)},
                 start_new_session=True,
             )
-        stream = _pipe(self._host.stdin)
-        with contextlib.suppress(BrokenPipeError):  # it ended already; `wait` says why
-            stream.write("".join(json.dumps(order) + "\n" for order in self._orders()).encode())
-            stream.flush()
+        self._order(self._orders())
 
     def wait(self) -> None:
         """Returns when all that finish have ended well.
@@ -118,6 +134,7 @@ class _Run:
             selector.register(_pipe(self._living_host().stdout), selectors.EVENT_READ)
             while self._finishing and not self._bad_ends:
                 self._turn(selector, POLL_S)
+                self._restart()
                 self._check_deadline()
             self._await_cause(selector)
             if not self._bad_ends:
@@ -147,6 +164,9 @@ class _Run:
         preload = list(dict.fromkeys(module for role in roles for module in role.preload))
         prefixes = list(self._job.shared_memory_prefixes)
         yield {"preload": preload, "path": sys.path, "shared_memory": prefixes}
+        yield from self._forks(roles)
+
+    def _forks(self, roles: Iterable[Role]) -> Iterator[dict[str, Any]]:
         for role in roles:
             for replica in role.replicas:
                 yield {
@@ -156,6 +176,37 @@ class _Run:
                     "environment": dict(replica.environment),
                     "log": str(self._logs[replica.name].path.absolute()),
                 }
+
+    def _order(self, orders: Iterable[dict[str, Any]]) -> None:
+        stream = _pipe(self._living_host().stdin)
+        with contextlib.suppress(BrokenPipeError):  # it ended already; `wait` says why
+            stream.write("".join(json.dumps(order) + "\n" for order in orders).encode())
+            stream.flush()
+
+    def _restart(self) -> None:
+        """Starts again what is to be, of the units of which a process was killed."""
+        if self._restarting is None:
+            return
+        for unit in self._restarting.units:
+            self._restarts.want(unit, self._restarting.wanted(unit))
+        for step in self._restarts.steps(time.monotonic()):
+            self._take(step, self._restarting)
+
+    def _take(self, step: Step, restarting: Restarting) -> None:
+        if step.what == "fail":
+            self._bad_ends.extend(step.ends)
+        elif step.what == "end":
+            why = f"{step.cause.name}: {step.cause.cause}"
+            progress(f"{why}: starts {step.unit.name} again, {step.number} of at most {MOST} times")
+            restarting.ending(step.unit, step.number, why)
+            self._order([{"end": sorted(step.unit.replicas)}])
+        else:
+            remove_shared_memory(step.unit.shared_memory_prefixes)
+            roles = restarting.again(step.unit, step.number)
+            for role in roles:
+                names = {replica.name for replica in role.replicas}
+                (self._finishing if role.finishes else self._serving).update(names)
+            self._order(self._forks(roles))
 
     def _turn(self, selector: selectors.BaseSelector, timeout_s: float) -> None:
         if selector.select(timeout_s):
@@ -180,11 +231,13 @@ class _Run:
             self._ready = True
             return
         name, status = event["ended"], event["status"]
+        end = BadEnd(name, event["cause"] or describe(status)) if status else None
+        taken = self._restarts.ended(name, end, time.monotonic())
         self._serving.discard(name)
-        if status == 0:  # a server too may end before the others: when its clients say so
+        if end is None:  # a server too may end before the others: when its clients say so
             self._finishing.discard(name)
-        else:
-            self._bad_ends.append(BadEnd(name, event["cause"] or describe(status)))
+        elif not taken:
+            self._bad_ends.append(end)
 
     def _check_deadline(self) -> None:
         if time.monotonic() < self._deadline or not self._finishing or self._bad_ends:
@@ -212,7 +265,7 @@ class _Run:
         self._bad_ends.clear()
 
     def _failure(self) -> ProcessFailed:
-        end = root_cause(self._bad_ends)
+        end = root_cause([*self._restarts.failing, *self._bad_ends])
         log = self._host_log if end.name == FORK_HOST else self._logs[end.name]
         return ProcessFailed(end.name, end.cause, log.last_lines())
 

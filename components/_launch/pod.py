@@ -32,6 +32,7 @@ from .launch_options import LaunchOptions
 from .local import run_job
 from .names import resolve
 from .plan import Job
+from .restarts import Restarting
 
 STOP_S = 15.0
 """Seconds that a pod which ends itself gets to end its processes, before it leaves them to the kernel."""
@@ -53,6 +54,8 @@ class PodPlace:
     """DNS names of each group's pods, in order."""
     addresses: Mapping[str, tuple[str, ...]]
     """IPv4 addresses of the same."""
+    restart: int = 0
+    """How often the processes of its group have been started again, in the same pods."""
 
     @property
     def address(self) -> str:
@@ -75,6 +78,8 @@ class PodWork:
     """Where their logs go."""
     finish: Callable[[], None]
     """Hands over what came out; called once, when the job has ended well."""
+    restarting: Restarting | None = None
+    """Plans processes anew that are started again when they are killed; None ends the pod then."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -149,7 +154,7 @@ def run_pod(variables: PodVariables) -> None:
             group=variables.group, index=variables.index, hosts=variables.hosts, addresses=addresses
         )
         work: PodWork = _function(variables.target)(place, variables.document)
-        run_job(work.job, log_folder=work.log_folder)
+        run_job(work.job, log_folder=work.log_folder, restarting=work.restarting)
         work.finish()
     except Exception as error:
         if not watch.orphaned:

@@ -1,5 +1,6 @@
 """Attempts at one training: from its checkpoints, and once more where the root was killed in the middle."""
 
+import re
 import time
 import uuid
 from collections.abc import Callable
@@ -8,15 +9,19 @@ from pathlib import Path
 
 from .._files.checkpoints import forget, forget_after, last_common, usable_folder
 from .._launch import Job, ProcessFailed, progress, run_job
+from .._launch.restarts import Restarting
 from .topology import ROOT
 from .tree_job import TreeJob
 
 RESTARTS = 2
-"""How often a training whose root was killed goes on by itself, from the last checkpoint."""
+"""How often a training whose root or a pod was killed goes on by itself, from the last checkpoint."""
 ROOT_REPLICA = f"{ROOT}/aggregator"
 """Name of the root's process."""
-ROOT_POD = f"{ROOT}-0"
+ROOT_POD = f"{ROOT}/0"
 """Name of the pod that holds it, where there are pods."""
+_KILLED = "killed by "
+_POD_LOST = (_KILLED, "OOMKilled", "Evicted", "its pod ")
+"""How causes begin of pods that did not end by themselves."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,7 +55,12 @@ class Kept:
         forget(self.beside)
 
 
-def run_attempts(tree: TreeJob, plan: Callable[[TreeJob], Job], log_folder: Path) -> None:
+def run_attempts(
+    tree: TreeJob,
+    plan: Callable[[TreeJob], Job],
+    log_folder: Path,
+    restarting: Callable[[TreeJob], Restarting | None] = lambda _tree: None,
+) -> None:
     """Runs a training on this machine to its end; see `repeat`.
 
     Args:
@@ -58,6 +68,7 @@ def run_attempts(tree: TreeJob, plan: Callable[[TreeJob], Job], log_folder: Path
         plan: writes what the processes are given for an attempt, and returns these; its deadline is that of
             all attempts together.
         log_folder: what each process prints goes here, of a further attempt to `restart-1` and so on in it.
+        restarting: returns who plans processes anew that are killed in an attempt; None ends it then.
 
     Raises:
         ProcessFailed: see `repeat`.
@@ -70,6 +81,7 @@ def run_attempts(tree: TreeJob, plan: Callable[[TreeJob], Job], log_folder: Path
         run_job(
             replace(job, deadline_s=left_s),
             log_folder=log_folder / f"restart-{number}" if number else log_folder,
+            restarting=restarting(tree),
         )
 
     repeat(tree, attempt)
@@ -83,7 +95,8 @@ def repeat(tree: TreeJob, attempt: Callable[[TreeJob, int], None]) -> None:
         attempt: runs the whole training once, in whatever way; is given the attempt's number from 0.
 
     Raises:
-        ProcessFailed: a process failed, and it was not the root that was killed, or that too often.
+        ProcessFailed: a process failed, and it was neither the root nor a pod that was killed, or that too
+            often.
     """
     restarts = 0
     _say_when_afresh(tree)
@@ -95,7 +108,7 @@ def repeat(tree: TreeJob, attempt: Callable[[TreeJob, int], None]) -> None:
         try:
             attempt(tree, restarts)
         except ProcessFailed as failure:
-            if restarts == RESTARTS or not _is_killed_root(failure) or not _last(tree):
+            if restarts == RESTARTS or not _all_must_start_again(failure) or not _last(tree):
                 raise
             restarts += 1
             progress(f"{failure}: starts again, {restarts} of at most {RESTARTS} times")
@@ -113,6 +126,8 @@ def _last(tree: TreeJob) -> int:
     return last_common(Path(tree.checkpoint_folder), tree.members) if tree.checkpoint_folder else 0
 
 
-def _is_killed_root(failure: ProcessFailed) -> bool:
-    is_root = failure.replica == ROOT_REPLICA or failure.replica.endswith(f"{ROOT_POD}/{ROOT_REPLICA}")
-    return is_root and failure.cause.startswith("killed by ")
+def _all_must_start_again(failure: ProcessFailed) -> bool:
+    """Tells whether the root was killed, in its pod or alone, or a pod with all that it held."""
+    if f"/{failure.replica}".endswith(f"/{ROOT_REPLICA}"):
+        return failure.cause.startswith(_KILLED)
+    return bool(re.fullmatch(r"(.+/)?[^/]+/\d+", failure.replica)) and failure.cause.startswith(_POD_LOST)

@@ -5,6 +5,7 @@ Drawing of the folder, for two sites of two workers each, when all have ended::
     work/
       geo-job.json             what every trainer is given
       tree.json                what every node of the tree is given, of that
+      geo-job-site-0.json ...  the same of a site that was started again, and tree-site-0.json
       best.safetensors         weights of the best epoch over all sites (the first worker)
       history.json             one row an epoch, over all workers (the first worker)
       site-0/
@@ -50,8 +51,12 @@ class GeoJob:
     tree: TreeJob
     """Who joins whom, and how; written to `tree.json` too, which is all that aggregators need."""
 
-    def write(self) -> Path:
-        """Writes `geo-job.json` and returns its path."""
+    def write(self, of: str = "") -> Path:
+        """Writes `geo-job.json` and returns its path.
+
+        Args:
+            of: the site of which the processes that are given it come back; empty for all processes.
+        """
         source = {item.name: getattr(self.source, item.name) for item in fields(ModelSource)}
         source["user_code"] = str(self.source.user_code) if self.source.user_code else ""
         document = {
@@ -62,8 +67,8 @@ class GeoJob:
             "folders": self.folders,
             "tree": self.tree.to_dict(),
         }
-        self.tree.write(self.tree_path)
-        path = self.work / JOB
+        self.tree.write(self.tree_path(of))
+        path = self.work / _named(JOB, of)
         with new_file(path) as temporary:
             temporary.write_text(json.dumps(document, indent=1), encoding="utf-8")
         return path
@@ -85,16 +90,22 @@ class GeoJob:
 
     def keeping_in(self, folder: Path) -> "GeoJob":
         """Returns the same job with checkpoints in a folder."""
-        return replace(self, tree=replace(self.tree, checkpoint_folder=str(folder)))
+        tree = replace(
+            self.tree, checkpoint_folder=str(folder), keeps_answers=not self.tree.why_no_site_comes_back
+        )
+        return replace(self, tree=tree)
 
-    @property
-    def tree_path(self) -> Path:
-        """Where the tree's job lies."""
-        return self.work / TREE_JOB
+    def tree_path(self, of: str = "") -> Path:
+        """Returns where the tree's job lies, as `write` wrote it."""
+        return self.work / _named(TREE_JOB, of)
 
     def folder(self, site: str) -> Path:
         """Returns a site's folder in the work folder."""
         return self.work / self.folders[site]
+
+
+def _named(file: str, of: str) -> str:
+    return file.replace(".json", f"-{of}.json") if of else file
 
 
 def write_json(path: Path, document: Any) -> None:

@@ -25,6 +25,7 @@ from .at_sites.judged import StayingPart
 from .clusters.pod_tree import Groups, in_pods, members_in
 from .clusters.results import give_back
 from .job import JOB, METRICS, GeoJob
+from .pod_restarts import PodRestarts, SitePod
 from .processes import pod_processes
 
 OWN_FOLDER = "site-0"
@@ -60,10 +61,14 @@ def machine(place: PodPlace, document: str) -> PodWork:
     for name in job.folders:
         job.folder(name).mkdir(parents=True)
     members = members_in(job.tree, groups, place.group, place.index)
+    restarting = None
+    if site is not None and job.tree.keeps_answers:
+        restarting = PodRestarts(job, SitePod(place=place, members=members, site=site), attempt)
     return PodWork(
         job=pod_processes(job, place, members, site),
         log_folder=folder / "logs",
         finish=finish,
+        restarting=restarting,
     )
 
 

@@ -11,6 +11,7 @@ from .clusters.launching import TreeLaunch, Wanted, run_attempt
 from .job import JOB, METRICS, GeoJob
 from .planned_tree import PlannedTree
 from .pod_machine import PARTITIONS, START, USER_CODE
+from .pod_restarts import forget_restarts
 from .tree_job import TreeJob
 
 
@@ -43,6 +44,7 @@ def train_in_pods(
         # The same for a step that is run again, whose pods may still be there.
         told = replace(job, tree=replace(whole, run_id=f"{launch.name[-10:]}-{number}"))
         told.write()
+        forget_restarts(launch.attempt(number))
         launch.attempt(number).put_file(job.work / JOB, JOB)
         run_attempt(launch, tree, number, surroundings, wanted)
 

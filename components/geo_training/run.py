@@ -43,6 +43,7 @@ from .metrics.watch import measured_of
 from .pod_plan import planned_launch, planned_tree, within_reach
 from .pod_step import train_in_pods
 from .processes import processes
+from .site_restarts import site_restarts
 from .summary import Alone, Classes, Links, write_report
 from .tree_job import TreeJob
 
@@ -117,7 +118,10 @@ def _run(
             train_in_pods(job, partitions, tree, launch, surroundings)
         else:
             run_attempts(
-                job.tree, lambda tree: processes(replace(job, tree=tree), parts.sites), work / "logs"
+                job.tree,
+                lambda tree: processes(replace(job, tree=tree), parts.sites),
+                work / "logs",
+                lambda tree: site_restarts(replace(job, tree=tree), parts.sites),
             )
             surroundings.tell_created([])
         result = _write(job, parts, outputs, training)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from .._files import InputError
 from .._launch import fail, progress
+from .checkpoints.answers import ANSWERS, Answers
 from .checkpoints.journal import Journal
 from .checkpoints.memory import Memory
 from .checkpoints.node_checkpoints import Keeper, node_keeper
@@ -91,6 +92,9 @@ def main(arguments: list[str]) -> None:
     if name == ROOT and (relays := job.relays) is not None:
         used = recorder.relayed if recorder is not None else None
         aggregator.relaying = root_relaying(job.run_id, job.topology, relays, aggregator.send, used)
+    if job.keeps_answers and name in roots:
+        folder = Path(job.checkpoint_folder) / ANSWERS
+        aggregator.answers = Answers(folder, aggregator.dock.answer, frozenset(job.children(name)))
     if keeper is not None and job.resume:
         aggregator.load_state(keeper.restore(job.resume))
         progress(f"goes on from checkpoint {job.resume}")
@@ -98,6 +102,8 @@ def main(arguments: list[str]) -> None:
         aggregator.serve(keeper, memory)
     if memory is not None:
         memory.forget()
+    if aggregator.answers is not None:
+        aggregator.answers.forget()
 
 
 def command(arguments: list[str]) -> int:
@@ -210,6 +216,8 @@ def dial(
         round_timeout_s=job.round_timeout_s,
         reconnect_s=job.reconnect_s,
         silence_s=job.silence_s,
+        # The root knows a site that comes back; a site's node is as new as the site's workers.
+        has_begun=job.comes_back and job.root(peer) is not None,
     )
     address = job.address(peer)
     service = service_of(job) if job.root(peer) is not None else 0

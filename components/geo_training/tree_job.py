@@ -40,6 +40,8 @@ KEYS = (
     "checkpoint_folder",
     "checkpoint_every",
     "resume",
+    "keeps_answers",
+    "comes_back",
     "metrics_folder",
     "metrics_host",
     "metrics_port",
@@ -84,6 +86,11 @@ class TreeJob:
     again; 0 for those that workers ask every node for."""
     resume: int = 0
     """With `checkpoint_every` 0: the checkpoint that every process goes on from; 0 begins afresh."""
+    keeps_answers: bool = False
+    """Whether the root keeps what it answers since the last checkpoints that workers asked for: a whole site
+    can be started again from them while the others wait."""
+    comes_back: bool = False
+    """Whether the processes that are given this come in the place of earlier ones of their site."""
     metrics_folder: str = ""
     """Folder where every process leaves what it measured, and where it can be scraped; empty for none."""
     metrics_host: str = "127.0.0.1"
@@ -174,6 +181,17 @@ class TreeJob:
         """How sites relay for each other; None where they do not."""
         relays: TsEngine | None = transmission(self.transmission).rules.get("tsengine")
         return relays
+
+    @property
+    def why_no_site_comes_back(self) -> str:
+        """Why no whole site can be started again beside the others; empty where it can."""
+        rules = transmission(self.transmission).rules
+        reasons = {
+            "multigps": "a site's root would be lost with it",
+            "tsengine": "what went by the site would be lost",
+            "dgt": "which blocks came is not repeated",
+        }
+        return next((f"{reason}, with {rule}" for rule, reason in reasons.items() if rule in rules), "")
 
     @property
     def digest(self) -> str:

@@ -118,6 +118,9 @@ def machine_roles(
 ) -> tuple[Role, Role]:
     """Plans the server and the trainer of one machine of a site: of pod i, which stands beside part i.
 
+    Each time that they are started again they have another port and shared memory of their own: in other pods
+    earlier ones may live a moment longer.
+
     Args:
         site: the site's partitions; the pods of `pod.group` are its machines, in order.
         pod: where this pod stands.
@@ -131,7 +134,7 @@ def machine_roles(
         the site have, which it serves until then.
     """
     work.mkdir(parents=True, exist_ok=True)
-    addresses = [(address, DGL_PORT) for address in pod.addresses[pod.group]]
+    addresses = [(address, DGL_PORT + pod.restart) for address in pod.addresses[pod.group]]
     ip_config = _write_addresses(work, site, addresses)
     place = _place(site, pod.index, ip_config, run_id=pod_run_id(pod), num_samplers=num_samplers)
     own = replace(place, address=pod.address)
@@ -141,7 +144,8 @@ def machine_roles(
 
 def pod_run_id(pod: PodPlace) -> str:
     """Returns what tells a pod's shared memory from that of others, where processes stand for pods."""
-    return hashlib.sha256(pod.hosts[pod.group][pod.index].encode()).hexdigest()[:8]
+    own = hashlib.sha256(pod.hosts[pod.group][pod.index].encode()).hexdigest()[:8]
+    return f"{own}-{pod.restart}" if pod.restart else own
 
 
 def _write_addresses(work: Path, site: SitePartitions, addresses: Sequence[tuple[str, int]]) -> str:

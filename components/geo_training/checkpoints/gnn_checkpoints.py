@@ -51,6 +51,7 @@ class GeoCheckpoints:
         self._exchange.load_state(kept.part("exchange"))
         links = kept.part("links").facts
         self.traffic_before = {name: Traffic(*counts) for name, counts in links.items()}
+        self._shelf.take_place(kept.part("place"))
 
     def save(self, state: TrainingState) -> None:
         """See `Checkpoints`; where one is due."""
@@ -59,6 +60,7 @@ class GeoCheckpoints:
             return
         exchanged = self._exchange.state()  # first: it may wait for what changes the model
         links = {name: [link.sent_bytes, link.received_bytes] for name, link in self.all_traffic().items()}
+        parts = {"exchange": exchanged, "links": State(facts=links), "place": self._shelf.place()}
         with self._shelf.new(epoch) as folder:
             state.write(folder / TRAINING)
-            State.of({"exchange": exchanged, "links": State(facts=links)}).write(folder / STATE)
+            State.of(parts).write(folder / STATE)

@@ -169,7 +169,7 @@ def _read_record(file: io.BufferedRandom) -> Record | None:
     if len(frame) < length or zlib.crc32(frame) != checksum:
         return None
     try:
-        push, _ = read_message(_reader(frame), _LIMITS)
+        push, _ = read_message(frame_reader(frame), _LIMITS)
     except (FrameError, LinkClosedError):
         return None
     if not isinstance(push, Push):
@@ -187,7 +187,8 @@ def _read_record(file: io.BufferedRandom) -> Record | None:
     )
 
 
-def _reader(frame: bytes) -> Callable[[memoryview], None]:
+def frame_reader(frame: bytes) -> Callable[[memoryview], None]:
+    """Returns what `read_message` reads a frame with that is in memory."""
     left = memoryview(frame)
 
     def read_into(memory: memoryview) -> None:

@@ -14,10 +14,12 @@ import numpy as np
 from ..._files.checkpoints import checkpoint_of, new_checkpoint
 from ..synchronization.base import CHECKPOINT
 from ..tree_job import TreeJob
-from ..wire.units import at_shard
+from ..wire.units import Unit, at_shard
 from ..workers.plane import Layout, Plane
+from .state import State
 
 _NUMBER = Layout.of([("number", 1)])
+_ASKED = Unit(f"{CHECKPOINT} {_NUMBER.pieces[0].name}", 0, 1)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,6 +61,8 @@ class WorkerShelf:
         self._plane = plane
         self._pace = pace
         self._resume = job.resume
+        self._run = job.run_id
+        self._comes_back = job.comes_back
 
     @property
     def kept(self) -> Path | None:
@@ -70,6 +74,29 @@ class WorkerShelf:
     def due(self, epoch: int) -> bool:
         """Tells whether a checkpoint is to be kept after an epoch."""
         return self._folder is not None and self._pace.due(epoch)
+
+    def place(self) -> State:
+        """Returns where the rounds of this run stand, for a site that comes back in it."""
+        numbers = [
+            [scope, unit.to_list(), number] for (scope, unit), number in self._plane.client.numbers.items()
+        ]
+        return State(facts={"run": self._run, "numbers": numbers})
+
+    def take_place(self, place: State) -> None:
+        """Goes on with the rounds after a checkpoint, where the others live on since.
+
+        In a checkpoint of an earlier run the others have begun this one from it, and have no rounds before.
+
+        Args:
+            place: what `place` gave before the checkpoint was whole.
+        """
+        if not self._comes_back or place.facts.get("run") != self._run:
+            return
+        client = self._plane.client
+        for scope, unit, number in place.facts["numbers"]:
+            client.skip(scope, Unit(*unit), number + 1)
+        for root in range(self._plane.num_roots):  # the rounds that made the checkpoint whole
+            client.next_round(at_shard(self._plane.members.scope, root), _ASKED)
 
     @contextmanager
     def new(self, epoch: int) -> Iterator[Path]:

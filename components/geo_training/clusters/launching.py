@@ -4,8 +4,8 @@ Drawing of the hand-over that the step and all pods reach::
 
     <hand over>/<name>/          one launch, named by the run and the step's inputs
       given/                     what the stage hands to its pods
-      attempt-0/                 beat, failures/ and results/<pod>: see `hand_over` and `results`
-      attempt-1/                 after the root was killed
+      attempt-0/                 beat, failures/, results/<pod> and restarts/: see `hand_over`, `results`
+      attempt-1/                 after the root or a pod was killed                      and `pod_restarts`
 
 Knows nothing of what the pods do.
 """

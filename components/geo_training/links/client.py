@@ -34,40 +34,12 @@ from ..wire.terms import Terms as Terms
 from ..wire.units import CHANGES, RoundId, Unit
 from .answer_blocks import block_bytes
 from .carrier import Carrier, Whole
+from .client_settings import ClientSettings as ClientSettings
 from .heartbeats import Silence
 from .link import Ends, Link
 from .telling import Patience
 
 _PATIENCE = 2.0
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ClientSettings:
-    """Who the client is and how long it waits."""
-
-    name: str
-    """Node that the client speaks for."""
-
-    peer: str
-    """Node that it dials."""
-
-    run: str
-    """The run; a node of another run refuses it."""
-
-    round_timeout_s: float = 300.0
-    """Seconds that a node may wait for the other contributions to a round of ours, unless the push says more.
-
-    We ourselves wait a little longer, so that the node's reason comes first.
-    """
-
-    retry_s: float = 15.0
-    """Seconds until a result is asked for again."""
-
-    reconnect_s: float = 30.0
-    """Seconds for which a connection is tried, at the start and when it was lost."""
-
-    silence_s: float | None = None
-    """Seconds without a byte after which a connection is made anew; None for never, and no heartbeats."""
 
 
 @dataclass(slots=True, eq=False)
@@ -130,6 +102,7 @@ class Client:
             reconnect_s=settings.reconnect_s,
             observer=observer,
             silence=Silence(settings.silence_s),
+            has_begun=settings.has_begun,
         )
         self._link = Link(ends, dial, clock)
         self._carrier.joined(self._link)
@@ -150,6 +123,12 @@ class Client:
     def first_round(self) -> int | None:
         """The round to begin with where the others have begun before; None at the start of all."""
         return self._link.first_round
+
+    @property
+    def numbers(self) -> dict[tuple[str, Unit], int]:
+        """The last number so far of each unit's rounds, by scope and unit."""
+        with self._changed:
+            return dict(self._numbers)
 
     def skip(self, scope: str, unit: Unit, number: int) -> None:
         """Lets the next round of a unit be the `number`-th: those before it are others'."""

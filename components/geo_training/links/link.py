@@ -47,6 +47,9 @@ class Ends:
     silence: Silence = field(default_factory=Silence)
     """How long the peer may say nothing."""
 
+    has_begun: bool = False
+    """Whether it goes on with what an earlier process has begun."""
+
 
 class Listening(Protocol):
     """What a link tells, in its own thread."""
@@ -92,7 +95,7 @@ class Link:
         self._traffic = ObservedTraffic(link=ends.name, observer=ends.observer)
         self._incarnation = time.time_ns()
         self._joined = self._is_leaving = False
-        self.has_begun = False
+        self.has_begun = ends.has_begun
         self.first_round: int | None = None
         self._beating = threading.Event()
         self._connection, self._outbox = self._join()

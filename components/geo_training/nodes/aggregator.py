@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..checkpoints.answers import Answers
 from ..checkpoints.carried import Value, carried_state, load_carried
 from ..checkpoints.journal import Record
 from ..checkpoints.memory import Memory
@@ -59,6 +60,7 @@ class Aggregator:
 
     Attributes:
         relaying: what a root does where sites relay for each other, set before `serve`.
+        answers: what a root keeps of its answers, set before `serve`; None for nothing.
     """
 
     def __init__(
@@ -100,6 +102,7 @@ class Aggregator:
         self._error: GeoError | None = None
         self._ended = threading.Event()
         self.relaying: Relaying | None = None
+        self.answers: Answers | None = None
 
     def load_state(self, state: State) -> None:
         """Takes over what `state` gave; called before `serve`."""
@@ -119,6 +122,8 @@ class Aggregator:
         if memory is not None:
             self._memory, self._order = memory, memory.order
             self._presence.before_admission = lambda join: memory.decide(join, self)
+        if self.answers is not None:
+            self._presence.before_admission = self.answers.admit
         for uplink in self._uplinks.values():
             if uplink.first_round is not None:
                 self._presence.go_on(uplink.first_round)
@@ -168,6 +173,8 @@ class Aggregator:
 
     def take(self, peer: str, message: Message) -> bool:
         """See `Parent`."""
+        if self.answers is not None and self.answers.take(peer, message):
+            return True
         match message:
             case Push():
                 self._on_push(peer, message)
@@ -371,6 +378,8 @@ class Aggregator:
         answer = Answer(round_id, result.weight, payload, result.priority)
         with self._lock:
             peers = self._rounds.settle(round_id, answer)
+        if self.answers is not None:
+            self.answers.note(answer, peers)
         self._doorway.settled(round_id, payload)
         if self.relaying is not None:
             peers = tuple(self.relaying.receivers(answer, peers))

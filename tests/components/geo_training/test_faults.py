@@ -38,7 +38,7 @@ def outputs(folder):
         ),
     ],
 )
-def test_a_killed_process_of_a_site_ends_the_step_with_its_name(
+def test_a_killed_process_of_a_site_without_checkpoints_ends_the_step_with_its_name(
     partitions, tmp_path, monkeypatch, victim, replica, cause
 ):
     kill = KillAtEpoch(lambda step: (step.sampler if victim == "sampler" else step.replica)(replica))
@@ -46,7 +46,9 @@ def test_a_killed_process_of_a_site_ends_the_step_with_its_name(
     topology = {
         "root": f"localhost:{free_ports(1)[0]}"
     }  # a host's name, which DGL's own addresses may not be
-    config = GeoTrainingConfig(**FOREVER, num_samplers=int(victim == "sampler"), topology=topology)
+    config = GeoTrainingConfig(
+        **FOREVER, num_samplers=int(victim == "sampler"), topology=topology, checkpoint_every=0
+    )
     with pytest.raises(ProcessFailed, match=f"^{replica}: {cause}$"):
         run(config, partitions, None, outputs(tmp_path))
     kill.assert_ended_soon_with_nothing_left()

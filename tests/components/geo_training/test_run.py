@@ -196,7 +196,9 @@ def processes_at(port: int, status: str) -> list[int]:
 
 
 @pytest.mark.parametrize("victim", ["root", "site", "worker"])
-def test_a_killed_process_ends_the_step_with_its_name(partitions, tmp_path, monkeypatch, victim):
+def test_a_killed_process_ends_the_step_without_checkpoints_with_its_name(
+    partitions, tmp_path, monkeypatch, victim
+):
     root, site = free_ports(2)
     killed = []
     started = threading.Event()
@@ -216,11 +218,11 @@ def test_a_killed_process_ends_the_step_with_its_name(partitions, tmp_path, monk
     monkeypatch.setattr(
         "geokfp.components._launch.local.print_progress", lambda message, replica: kill(message)
     )
-    monkeypatch.setattr("geokfp.components.geo_training.attempts.RESTARTS", 0)
     config = GeoTrainingConfig(
         epochs=100_000,
         patience=0,
         hidden_size=8,
+        checkpoint_every=0,
         topology={"root": f"127.0.0.1:{root}", "sites": {"site-0": {"listens": f"127.0.0.1:{site}"}}},
     )
     names = {"root": "root/aggregator", "site": "site-0/aggregator", "worker": "site-0/trainer-"}
