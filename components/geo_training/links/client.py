@@ -215,12 +215,12 @@ class Client:
             RefusedError: the peer gave the run up; the message is its reason.
             LinkError: the peer was lost, or no result came in time.
         """
-        self.wait_any([pending])
+        self.wait_any([[pending]])
         assert pending.result is not None
         return pending.result
 
-    def wait_any(self, pending: Sequence[Pending]) -> None:
-        """Waits until one of some pushes has a result.
+    def wait_any(self, groups: Sequence[Sequence[Pending]]) -> None:
+        """Waits until all pushes of one of some groups have a result.
 
         Raises:
             RefusedError: the peer gave the run up; the message is its reason.
@@ -228,7 +228,11 @@ class Client:
         """
 
         def finished() -> bool:
-            return any(one.finished for one in pending)
+            return any(all(one.finished for one in group) for group in groups)
+
+        def awaited() -> str:
+            first = next((one for group in groups for one in group if not one.finished), groups[0][0])
+            return f"{self._settings.peer} in {first.push.round}"
 
         began = self._clock()
         patience = Patience(began)
@@ -237,10 +241,10 @@ class Client:
             with self._changed:
                 self._changed.wait_for(finished, min(self._settings.retry_s, left_s))
             if not finished():
-                patience.check(self._clock(), lambda: f"{self._settings.peer} in {pending[0].push.round}")
+                patience.check(self._clock(), awaited)
                 self.check()
         self.observer.spent(Span(WAIT, began, self._clock()))
-        for one in pending:
+        for one in (one for group in groups for one in group):
             if one.error is not None:
                 raise one.error
 

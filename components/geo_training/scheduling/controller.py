@@ -8,8 +8,9 @@ steps take H * c. Of a ladder of ways to need less (`ladder`), the controller ta
 where the share is `FREE_SHARE` as long as what is given up costs next to nothing (bits, some steps), and
 `SHARE` further on; it goes back to an earlier rung only where that one fits with room to spare, so that it
 does not waver. No rung helps against what processes need themselves, nor against latency, but steps: so many
-as make it a small part are taken on every rung. It knows neither networks nor clocks: measurements are
-arguments, and one place decides for all.
+as make it a small part are taken on every rung. Workers that have exchanged gradients from the start go on
+with it while that takes at most `GRADIENT_SHARE` of a step; then never again. It knows neither networks nor
+clocks: measurements are arguments, and one place decides for all.
 """
 
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ from math import ceil
 from ..checkpoints.state import State
 from .ladder import Rung, check_ladder
 
-SHARE = 0.5
+SHARE = 1.0
 """Share of the steps' time that a round may take."""
 FREE_SHARE = 0.1
 """Share that it may take on rungs before the last free one: less is to be had for next to nothing."""
@@ -31,8 +32,10 @@ EXPIRES = 5
 """Plans for which a link's measurement counts."""
 GROWTH = 2
 """Most by which the steps between two rounds grow from one plan to the next."""
-FIRST_STEPS = 4
+FIRST_STEPS = 10
 """Most steps of the first plan: early on, sites part quickly."""
+GRADIENT_SHARE = 0.5
+"""Share of a step's computing that the exchange of its gradients may take."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,6 +51,8 @@ class Measured:
     """Of the model."""
     seconds_a_round: float = 0.0
     """What the last round took the worker that waited least."""
+    exchanges_gradients: bool = False
+    """Whether the rounds were of gradients, one a step."""
 
 
 class Controller:
@@ -73,6 +78,8 @@ class Controller:
             measured: since the last plan.
         """
         self._note(measured)
+        if measured.exchanges_gradients and measured.seconds_a_round <= GRADIENT_SHARE * self._seconds_a_step:
+            return replace(self._ladder[0], exchanges_gradients=True)
         if self._seconds_a_step > 0 and self._seconds_a_byte > 0:
             self._at = self._found(measured.num_values)
         rung = self._ladder[self._at]

@@ -1,7 +1,8 @@
 """What may be given up, and in what order, for fewer bytes a step: the rungs that a controller stands on.
 
-First bits of a value, then steps between two rounds up to what costs next to nothing, then the share of the
-values that is sent, then more steps. Each rung needs less of a link than the one before. Pure.
+First bits of a value, then steps between two rounds, then the share of the values that is sent: with more
+steps training takes some more of them, with few values far more rounds. Each rung needs less of a link than
+the one before. Pure.
 """
 
 from collections.abc import Sequence
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 FREE_STEPS = 20
-"""Steps between two rounds up to which values are rather sent more seldom than left out."""
+"""Steps between two rounds up to which more of them cost next to nothing."""
 _BITS = (32, 16, 8, 4, 2)
 _RATIOS = (0.3, 0.1, 0.015)
 _PLACE_BITS = 12
@@ -27,6 +28,8 @@ class Rung:
     """Share of the values that is sent."""
     bytes_a_value: float
     """Bytes that a value of the model needs on a link, in one direction."""
+    exchanges_gradients: bool = False
+    """Whether gradients are exchanged in each step, instead of weights after some."""
 
     @property
     def is_free(self) -> bool:
@@ -40,11 +43,9 @@ def adaptive_ladder(max_steps: int) -> list[Rung]:
     Args:
         max_steps: most steps between two rounds.
     """
-    free = min(FREE_STEPS, max_steps)
     rungs = [_rung(1, bits, 1.0) for bits in _BITS]
-    rungs += [_rung(steps, _BITS[-1], 1.0) for steps in range(2, free + 1)]
-    rungs += [_rung(free, _BITS[-1], ratio) for ratio in _RATIOS]
-    rungs += [_rung(steps, _BITS[-1], _RATIOS[-1]) for steps in range(free + 1, max_steps + 1)]
+    rungs += [_rung(steps, _BITS[-1], 1.0) for steps in range(2, max_steps + 1)]
+    rungs += [_rung(max_steps, _BITS[-1], ratio) for ratio in _RATIOS]
     return rungs
 
 

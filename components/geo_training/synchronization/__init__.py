@@ -115,10 +115,13 @@ class Synchronization:
         """Whether sites take different numbers of steps between two rounds."""
         return isinstance(self.technique, ESync)
 
-    def worker(self, *, meets: bool = False, piecewise: bool = False) -> WorkerPolicy:
+    def worker(
+        self, *, meets: bool = False, piecewise: bool = False, root_follows: bool = False
+    ) -> WorkerPolicy:
         """Returns a worker's end.
 
         Args:
+            root_follows: whether the root is to have the weights, which gradients do not tell it.
             piecewise: whether the framework lets tensors come and go one by one, which `fsa` makes use of
                 where every worker is in every round.
             meets: whether all workers ask for the agreed weights after the same steps, so that asking may
@@ -128,7 +131,10 @@ class Synchronization:
             return self.technique.worker(meets=meets)
         if isinstance(self.technique, Fsa):
             return self.technique.worker(piecewise=piecewise and self.quorum is None)
-        return self.technique.local_steps(self.streamed.fragments if self.streamed else 1)
+        fragments = self.streamed.fragments if self.streamed else 1
+        if isinstance(self.technique, Auto):
+            return self.technique.local_steps(fragments, gradients=not root_follows)
+        return self.technique.local_steps(fragments)
 
     def worker_of_one_site(self) -> WorkerPolicy:
         """Returns a worker's end where its site trains alone: the root neither plans nor acts."""

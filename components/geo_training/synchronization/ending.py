@@ -38,16 +38,18 @@ def stay_until_all_are_done(
     plane: Plane,
     asks: Mapping[Ask, Flight | None],
     take: Callable[[Ask, Array, float], None],
-    ended: Callable[[], bool] = lambda: True,
+    ended: Callable[[Ask], bool] = lambda _: True,
 ) -> None:
     """Takes part in rounds, without values, until nobody brings any.
 
     Args:
         plane: what joins the workers.
         asks: every kind of round that workers which have not ended may begin, and the flight of the last
-            values of one's own in it, which is waited for like the others.
+            values of one's own in it, which is waited for like the others; of results that have come, those
+            of the first kind are taken first.
         take: called with the result and the weight of each round in which somebody brought values, in order.
-        ended: called when nobody brought any; tells whether all have ended, and not only stepped without.
+        ended: called with what nobody brought any of; tells whether all have ended, and not only stepped
+            without.
 
     Raises:
         GeoError: a round was given up.
@@ -63,15 +65,15 @@ def stay_until_all_are_done(
     flying = {ask: begin(ask) if flight is None else flight for ask, flight in asks.items()}
     while flying:
         plane.any_landed(list(flying.values()))
-        for ask, flight in list(flying.items()):
-            if flight.landed:
-                values = flight.wait()
-                if values is not None:
-                    take(ask, values, flight.weight)
-                elif ended():
-                    del flying[ask]
-                    continue
-                flying[ask] = begin(ask)
+        # Asked about the last first, so that of two that land meanwhile the one before is not missed.
+        *_, ask = [ask for ask in reversed(flying) if flying[ask].landed]
+        values = flying[ask].wait()
+        if values is not None:
+            take(ask, values, flying[ask].weight)
+        elif ended(ask):
+            del flying[ask]
+            continue
+        flying[ask] = begin(ask)
 
 
 def all_have_ended(plane: Plane, scope: str, *, has_ended: bool) -> bool:

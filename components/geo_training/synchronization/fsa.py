@@ -35,7 +35,7 @@ class FullAtWorker:
         own = None if gradient is None else gradient.flat()
         mean = self._plane.mean(GRADIENT, self._replica.layout, own, num_samples).wait()
         if mean is None:
-            self._step_without_samples(has_ended=False)
+            self.step_without_samples(has_ended=False)
         else:
             self._update(mean)
 
@@ -48,9 +48,20 @@ class FullAtWorker:
             self._plane,
             {Ask(GRADIENT, self._replica.layout): None},
             lambda _ask, mean, _weight: self._update(mean),
-            ended=lambda: self._step_without_samples(has_ended=True),
+            ended=lambda _: self.step_without_samples(has_ended=True),
         )
         average_statistics(self._replica, self._plane, self._samples)
+
+    def step_without_samples(self, *, has_ended: bool) -> bool:
+        """Steps by a gradient of zero, as all others do, unless all have ended; tells whether they have.
+
+        Args:
+            has_ended: whether this worker has.
+        """
+        ended = all_have_ended(self._plane, self._plane.members.scope, has_ended=has_ended)
+        if not ended:
+            self._update(np.zeros(self._replica.layout.count, np.float32))
+        return ended
 
     def state(self) -> State:
         """See `WorkerPolicy`."""
@@ -59,13 +70,6 @@ class FullAtWorker:
     def load_state(self, state: State) -> None:
         """See `WorkerPolicy`."""
         self._samples = state.facts["samples"]
-
-    def _step_without_samples(self, *, has_ended: bool) -> bool:
-        """Steps by a gradient of zero, as all others do, unless all have ended; tells whether they have."""
-        ended = all_have_ended(self._plane, self._plane.members.scope, has_ended=has_ended)
-        if not ended:
-            self._update(np.zeros(self._replica.layout.count, np.float32))
-        return ended
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -145,7 +145,7 @@ class Piecewise:
             self._plane,
             {Ask(GRADIENT, self._replica.layout): None},
             lambda _ask, mean, _weight: self._update(mean),
-            ended=lambda: self._step_without_samples(has_ended=True),
+            ended=lambda _: self._step_without_samples(has_ended=True),
         )
         average_statistics(self._replica, self._plane, self._samples)
 

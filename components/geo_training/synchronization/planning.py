@@ -15,7 +15,7 @@ from ..wire.messages import Array
 from ..workers.plane import Layout, Plane
 from .base import Replica
 
-LAYOUT = Layout.of([("", 5)])
+LAYOUT = Layout.of([("", 6)])
 
 
 class ByTimesOfAll:
@@ -31,14 +31,21 @@ class ByTimesOfAll:
 
 
 def measured_to(measured: Measured) -> Array:
-    """Returns what a worker brings, float64 [5]; of a round's time the least counts, so it is negative."""
+    """Returns what a worker brings, float64 [6]; of a round's time the least counts, so it is negative."""
     slowest = [measured.seconds_a_step, measured.seconds_a_byte, measured.latency_s, measured.num_values]
-    return np.array([*slowest, -measured.seconds_a_round])
+    return np.array([*slowest, -measured.seconds_a_round, float(measured.exchanges_gradients)])
 
 
-def steps_from(answer: Array) -> int:
-    """Returns the steps until the next round, of the root's answer."""
-    return int(answer[0])
+def rung_from(answer: Array) -> Rung:
+    """Returns the rung of the root's answer."""
+    steps, bits, ratio, bytes_a_value, exchanges_gradients, _ = answer.tolist()
+    return Rung(
+        steps=int(steps),
+        bits=int(bits),
+        ratio=ratio,
+        bytes_a_value=bytes_a_value,
+        exchanges_gradients=bool(exchanges_gradients),
+    )
 
 
 class Planner:
@@ -49,15 +56,17 @@ class Planner:
         self._lock = threading.Lock()
 
     def answer(self, largest: Array) -> Array:
-        """Returns the answer to what the workers brought, float64 [5]."""
-        seconds_a_step, seconds_a_byte, latency_s, num_values, least = largest.tolist()
+        """Returns the answer to what the workers brought, float64 [6]."""
+        seconds_a_step, seconds_a_byte, latency_s, num_values, least, gradients = largest.tolist()
         measured = Measured(
             seconds_a_step=seconds_a_step,
             seconds_a_byte=seconds_a_byte,
             latency_s=latency_s,
             num_values=int(num_values),
             seconds_a_round=-least,
+            exchanges_gradients=bool(gradients),
         )
         with self._lock:
-            rung: Rung = self.controller.plan(measured)
-        return np.array([rung.steps, rung.bits, rung.ratio, 0.0, 0.0])
+            rung = self.controller.plan(measured)
+        answer = [rung.steps, rung.bits, rung.ratio, rung.bytes_a_value, float(rung.exchanges_gradients), 0.0]
+        return np.array(answer)

@@ -52,7 +52,7 @@ class ServedWorker:
             self._plane,
             {ask: None},
             lambda _ask, change, _weight: self._move(change),
-            ended=lambda: self._ended(has_ended=True),
+            ended=lambda _: self._ended(has_ended=True),
         )
         self._replica.set_weights(self._of_root())
         average_statistics(self._replica, self._plane, self._samples)

@@ -81,7 +81,9 @@ class Place:
         client = dial(job, name, site, observer=recorder_of(job))
         members = Members(workers=job.topology.workers, name=name)
         plane = Plane(client, members, agreed_slices(job, client, members), len(job.roots))
-        policy = synchronization(job.synchronization).worker(piecewise=job.is_overlapped)
+        policy = synchronization(job.synchronization).worker(
+            piecewise=job.is_overlapped, root_follows=job.checkpoint_every > 0
+        )
         rounds = 0
         if job.checkpoint_every:
             rounds = int(plane.first(POSITION, Layout.of([("rounds", 1)]), np.zeros(1))[0])

@@ -261,7 +261,7 @@ class Plane:
         Raises:
             GeoError: a round was given up.
         """
-        self.client.wait_any([one for flight in flights for one in flight.pending])
+        self.client.wait_any([flight.pending for flight in flights])
 
     def stepped(self) -> None:
         """Tells who observes that this worker has taken a step."""

@@ -5,8 +5,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from geokfp.components._files import InputError
-from geokfp.components.geo_training.scheduling.controller import Controller
-from geokfp.components.geo_training.scheduling.ladder import FREE_STEPS, adaptive_ladder, steps_ladder
+from geokfp.components.geo_training.checkpoints.state import State
+from geokfp.components.geo_training.scheduling import controller
+from geokfp.components.geo_training.scheduling.controller import FIRST_STEPS, GROWTH, Controller
+from geokfp.components.geo_training.scheduling.ladder import adaptive_ladder, steps_ladder
 from geokfp.components.geo_training.synchronization.auto import (
     CLEAR_S,
     FIRST_PLAN,
@@ -15,9 +17,10 @@ from geokfp.components.geo_training.synchronization.auto import (
     PROBE_EVERY,
     Planned,
 )
+from geokfp.components.geo_training.synchronization.ending import Ask
 from geokfp.components.geo_training.synchronization.planning import Planner
 from geokfp.components.geo_training.tree_job import TreeJob
-from geokfp.components.geo_training.wire.units import OWN, PLAN
+from geokfp.components.geo_training.wire.units import DELTA, OWN, PLAN, SITE, TREE
 from geokfp.components.geo_training.workers.plane import Members
 from support.clock import FakeClock
 from support.geo_scripts import run_script
@@ -42,7 +45,10 @@ class ScriptedPlane:
             self.told.append(values.tolist())
             self.answer = self.planner.answer(values)
             return SimpleNamespace(wait=lambda: self.answer)
-        assert (role, scope) == (PROBE, f"{OWN}oslo")
+        assert role == PROBE
+        if scope == TREE:
+            return SimpleNamespace(wait=lambda: values)
+        assert scope == f"{OWN}oslo"
         self.probed.append(layout.count)
         self.clock.advance(LATENCY_S + 4 * layout.count * self.seconds_a_byte)
         return SimpleNamespace(wait=lambda: values)
@@ -54,10 +60,10 @@ class ScriptedPlane:
         self.clock.advance(LATENCY_S + VALUES * rung.bytes_a_value * self.seconds_a_byte)
 
 
-def plan_of(seconds_a_byte, ladder=None):
+def plan_of(seconds_a_byte, ladder=None, *, gradients=False):
     clock = FakeClock()
     plane = ScriptedPlane(clock, seconds_a_byte, ladder)
-    plan = Planned(clock)
+    plan = Planned(gradients=gradients, clock=clock)
     plan.begin(SimpleNamespace(layout=SimpleNamespace(count=VALUES)), plane)
     return plan, plane, clock
 
@@ -93,7 +99,7 @@ def test_what_is_told_is_what_was_measured():
     clock.advance(0.04)
     plan.due(3, 1)
     (told,) = plane.told
-    np.testing.assert_allclose(told, [0.03, 1e-6, LATENCY_S, VALUES, 0.0], rtol=1e-2)
+    np.testing.assert_allclose(told, [0.03, 1e-6, LATENCY_S, VALUES, 0.0, 0.0], rtol=1e-2)
 
 
 def test_sites_meet_as_the_controller_plans():
@@ -101,10 +107,10 @@ def test_sites_meet_as_the_controller_plans():
     plan, plane, _ = plan_of(2e-5)
     due = due_steps(plan, plane, 150)
     assert plane.told[0][1] == pytest.approx(2e-5, rel=1e-3)
-    assert due[0] == 4  # the first plan's steps
+    assert due[0] == FIRST_STEPS
     between = np.diff(due)
-    assert between[:2].tolist() == [8, 16]
-    assert set(between[2:].tolist()) == {FREE_STEPS}
+    assert between[0] == GROWTH * FIRST_STEPS
+    assert set(between[1:].tolist()) == {26}  # as long as its 0.5 s
     assert all(told[0] == pytest.approx(0.02) for told in plane.told[1:])
 
 
@@ -120,12 +126,79 @@ def test_a_quick_link_is_used_after_each_step_and_asked_about_now_and_then():
 def test_a_plan_goes_on_from_its_state():
     plan, plane, clock = plan_of(2e-5)
     due = due_steps(plan, plane, 60)
-    again = Planned(clock)
+    again = Planned(gradients=False, clock=clock)
     again.begin(SimpleNamespace(layout=SimpleNamespace(count=VALUES)), plane)
     again.load_state(plan.state())
-    for step in range(61, due[-1] + FREE_STEPS + 1):
+    following = 2 * due[-1] - due[-2]
+    for step in range(61, following + 1):
         clock.advance(0.02)
-        assert bool(again.due(step, 1)) == (step == due[-1] + FREE_STEPS)
+        assert bool(again.due(step, 1)) == (step == following)
+
+
+@pytest.mark.parametrize("steps", [FIRST_PLAN, [9, 13, 12, 9], [1, 8, 2, 10]])
+@pytest.mark.parametrize("without", [(), [(worker, 1) for worker in range(4)]])
+def test_while_gradients_are_exchanged_it_is_full_synchronisation(steps, without, monkeypatch):
+    monkeypatch.setattr(controller, "GRADIENT_SHARE", float("inf"))
+    (ours, here), (theirs, there) = (train(text, steps, without=without) for text in ("auto", "fsa"))
+    np.testing.assert_array_equal(one_model(here), one_model(there))
+    assert ours.keys() == theirs.keys()
+    for name, seen in ours.items():
+        np.testing.assert_array_equal(seen, theirs[name])
+
+
+@pytest.mark.parametrize("steps", [[9, 13, 12, 9], [1, 8, 2, 10]])
+def test_after_the_last_gradient_workers_go_on_from_one_model(steps):
+    seen, replicas = train("auto", steps)  # steps that take no time: the first plan leaves
+    one_model(replicas)
+    together = [each[FIRST_PLAN - 1] for each in seen.values() if len(each) >= FIRST_PLAN]
+    apart = [each[FIRST_PLAN] for each in seen.values() if len(each) > FIRST_PLAN]
+    assert all(np.array_equal(one, together[0]) for one in together)
+    assert not all(np.array_equal(one, apart[0]) for one in apart)
+
+
+def test_gradients_are_exchanged_first_where_the_slowest_site_says_that_it_is_quick():
+    assert not plan_of(1e-6, gradients=True)[0].exchanges_gradients  # 0.4 s
+    assert plan_of(1e-8, gradients=True)[0].exchanges_gradients
+    assert not plan_of(1e-8)[0].exchanges_gradients
+
+
+def exchange_until(plan, plane, steps, took_s):
+    for step in steps:
+        plane.clock.advance(0.02)
+        began = plan.now()
+        plane.clock.advance(took_s)
+        plan.exchanged(step, began)
+
+
+def test_gradients_go_on_while_they_take_little_of_a_step_and_never_come_again():
+    plan, plane, clock = plan_of(1e-8, gradients=True)
+    exchange_until(plan, plane, range(1, 20), 0.008)
+    assert plan.exchanges_gradients
+    assert [told[0] for told in plane.told] == pytest.approx([0.02] * 3)
+    assert [-told[4] for told in plane.told] == pytest.approx([0.008] * 3)
+    again = Planned(clock=clock)
+    again.begin(SimpleNamespace(layout=SimpleNamespace(count=VALUES)), plane)
+    again.load_state(plan.state())
+    assert again.exchanges_gradients
+    plane.seconds_a_byte = 1e-7
+    exchange_until(plan, plane, range(20, 20 + PLAN_EVERY), 0.04)
+    assert not plan.exchanges_gradients
+    assert plane.told[-1][1] == pytest.approx(1e-7, rel=0.1)  # was measured anew
+    plane.seconds_a_byte = 1e-12
+    due_steps(plan, plane, 100)
+    assert not plan.exchanges_gradients
+
+
+def test_the_workers_of_a_site_meet_between_rounds():
+    clock = FakeClock()
+    plane = ScriptedPlane(clock, 2e-5)
+    plane.members = Members(workers=("oslo/trainer-0", "oslo/trainer-1"), name="oslo/trainer-0")
+    plan = Planned(clock=clock)
+    layout = SimpleNamespace(count=VALUES)
+    plan.begin(SimpleNamespace(layout=layout), plane)
+    assert plan.asks()[-1] == Ask(DELTA, layout, SITE)
+    plan.load_state(State(facts={**plan.state().facts, "plans": 3, "next": 56, "steps": 26}))
+    assert [step for step in range(31, 56) if plan.site_due(step)] == [40, 50]
 
 
 @pytest.mark.parametrize(
@@ -193,4 +266,4 @@ def test_what_cannot_work_is_refused(choices, what):
 
 def test_steps_alone_are_planned_where_the_compression_is_given():
     plan, plane, _ = plan_of(5e-6, steps_ladder(64, 0.05))
-    assert np.diff(due_steps(plan, plane, 60)).tolist() == [8, 13, 13, 13]  # 25 ms are a tenth of 13 steps
+    assert np.diff(due_steps(plan, plane, 60)).tolist() == [13, 13, 13]  # 25 ms are a tenth of 13 steps

@@ -7,6 +7,7 @@ from geokfp.components.geo_training.scheduling.controller import (
     EXPIRES,
     FIRST_STEPS,
     FREE_SHARE,
+    GRADIENT_SHARE,
     GROWTH,
     RELAXED,
     SHARE,
@@ -121,7 +122,7 @@ def test_nothing_is_given_up_while_nothing_is_known():
         assert (rung.steps, rung.bits, rung.ratio) == (1, 32, 1.0)
 
 
-def test_bits_go_first_then_a_few_steps_then_values_then_more_steps():
+def test_bits_go_first_then_steps_then_values():
     seen = []
     for decade in range(60):
         controller = Controller(adaptive_ladder(64))
@@ -131,8 +132,7 @@ def test_bits_go_first_then_a_few_steps_then_values_then_more_steps():
     assert seen[-1] == (2, 64, 0.015)
     assert [bits for bits in dict.fromkeys(one[0] for one in seen)] == [32, 16, 8, 4, 2]
     assert all(steps == 1 for bits, steps, _ in seen if bits > 2)
-    assert all(ratio == 1.0 for _, steps, ratio in seen if steps < FREE_STEPS)
-    assert all(ratio == 0.015 for _, steps, ratio in seen if steps > FREE_STEPS)
+    assert all(ratio == 1.0 for _, steps, ratio in seen if steps < 64)
 
 
 def test_what_no_bits_shorten_is_spread_over_steps():
@@ -145,7 +145,16 @@ def test_what_no_bits_shorten_is_spread_over_steps():
 def test_beyond_the_free_steps_a_round_may_take_more():
     rung = at_rest(Controller(adaptive_ladder(64)), measured(1e-12, 0.02), own_s=0.1)
     assert (rung.steps, rung.bits) == (FREE_STEPS, 2)
-    assert at_rest(Controller(adaptive_ladder(64)), measured(1e-12, 0.02), own_s=0.15).steps == 30
+    assert at_rest(Controller(adaptive_ladder(64)), measured(1e-12, 0.02), own_s=0.3).steps == 30
+
+
+@given(seconds_a_step, st.floats(0, 2), ladders)
+def test_gradients_are_exchanged_as_long_as_they_take_little_of_a_step(a_step, share_of_step, ladder):
+    given_now = replace(measured(1e-9, a_step), seconds_a_round=share_of_step * a_step)
+    together = Controller(ladder).plan(replace(given_now, exchanges_gradients=True))
+    assert together.exchanges_gradients == (given_now.seconds_a_round <= GRADIENT_SHARE * a_step)
+    assert together.bits == 32 or not together.exchanges_gradients
+    assert not Controller(ladder).plan(given_now).exchanges_gradients
 
 
 def test_a_measurement_expires():
