@@ -230,10 +230,6 @@ class Client:
         def finished() -> bool:
             return any(all(one.finished for one in group) for group in groups)
 
-        def awaited() -> str:
-            first = next((one for group in groups for one in group if not one.finished), groups[0][0])
-            return f"{self._settings.peer} in {first.push.round}"
-
         began = self._clock()
         patience = Patience(began)
         while not finished():
@@ -241,7 +237,9 @@ class Client:
             with self._changed:
                 self._changed.wait_for(finished, min(self._settings.retry_s, left_s))
             if not finished():
-                patience.check(self._clock(), awaited)
+                every = (one for group in groups for one in group)
+                first = next((one for one in every if not one.finished), groups[0][0]).push.round
+                patience.check(self._clock(), lambda: f"{self._settings.peer} in {first}")  # noqa: B023
                 self.check()
         self.observer.spent(Span(WAIT, began, self._clock()))
         for one in (one for group in groups for one in group):
