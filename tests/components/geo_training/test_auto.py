@@ -147,8 +147,10 @@ def test_while_gradients_are_exchanged_it_is_full_synchronisation(steps, without
 
 
 @pytest.mark.parametrize("steps", [[9, 13, 12, 9], [1, 8, 2, 10]])
-def test_after_the_last_gradient_workers_go_on_from_one_model(steps):
-    seen, replicas = train("auto", steps)  # steps that take no time: the first plan leaves
+def test_after_the_last_gradient_workers_go_on_from_one_model(steps, monkeypatch):
+    monkeypatch.setattr(controller, "FAR_TOO_LONG", 0.0)
+    monkeypatch.setattr(controller, "GRADIENT_SHARE", 0.0)  # so that the first plan gives them up
+    seen, replicas = train("auto", steps)
     one_model(replicas)
     together = [each[FIRST_PLAN - 1] for each in seen.values() if len(each) >= FIRST_PLAN]
     apart = [each[FIRST_PLAN] for each in seen.values() if len(each) > FIRST_PLAN]
@@ -182,6 +184,8 @@ def test_gradients_go_on_while_they_take_little_of_a_step_and_never_come_again()
     assert again.exchanges_gradients
     plane.seconds_a_byte = 1e-7
     exchange_until(plan, plane, range(20, 20 + PLAN_EVERY), 0.04)
+    assert plan.exchanges_gradients  # once may be chance
+    exchange_until(plan, plane, range(20 + PLAN_EVERY, 20 + 2 * PLAN_EVERY), 0.04)
     assert not plan.exchanges_gradients
     assert plane.told[-1][1] == pytest.approx(1e-7, rel=0.1)  # was measured anew
     plane.seconds_a_byte = 1e-12
