@@ -263,11 +263,13 @@ def test_the_kernels_words_are_told():
 
 BUILDER = """
 import subprocess, sys, time
-from wan_rig import links
+from wan_rig import guardian, links
 from wan_rig.network import network
 ends = links.endpoints(2)
 with network(links.Links(endpoints=ends, schedule=links.uniform(ends, 1e7))) as net:
     child = subprocess.Popen(net.within("site-0", ["sleep", "1000"]))
+    while not list(guardian.inhabitants([net.namespace("site-0")])):
+        time.sleep(0.01)
     print(child.pid, net.namespace("site-0"), net.namespace("root"), net.hub, flush=True)
     time.sleep(1000)
 """
