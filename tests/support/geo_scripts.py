@@ -12,7 +12,7 @@ from geokfp.components.geo_training.topology import ROOT
 from geokfp.components.geo_training.tree_job import TreeJob
 from support.geo_tree import topology
 
-DEADLINE_S = 50.0
+DEADLINE_S = 100.0
 
 
 def run_script(
@@ -21,7 +21,7 @@ def run_script(
     """Runs a script as every worker of a tree; returns what each wrote to `$RESULT`, as arrays by name."""
     shape = topology(num_sites, num_workers, free_ports(num_sites + 1))
     workers = {site.name: site.num_workers for site in shape.sites}
-    job = TreeJob(run_id="scripts", workers=workers, topology=shape, round_timeout_s=40.0, **choices)
+    job = TreeJob(run_id="scripts", workers=workers, topology=shape, round_timeout_s=80.0, **choices)
     path, code = job.write(folder / "tree.json"), folder / "script.py"
     code.write_text(script, encoding="utf-8")
     started: dict[str, subprocess.Popen] = {}

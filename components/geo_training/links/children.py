@@ -8,7 +8,15 @@ from functools import partial
 from typing import Protocol
 
 from ..._launch import progress
-from ..errors import GeoError, IdentityError, LinkError, PeerError, ProtocolError, SilenceError
+from ..errors import (
+    GeoError,
+    IdentityError,
+    KeepingError,
+    LinkError,
+    PeerError,
+    ProtocolError,
+    SilenceError,
+)
 from ..metrics import UNOBSERVED, Observer
 from ..metrics.arrivals import ObservedTraffic
 from ..transport.base import Connection, Listener, Traffic
@@ -53,7 +61,7 @@ class Parent(Protocol):
         """Called when a child has done its part."""
 
     def failed(self, error: GeoError) -> None:
-        """Called when no child can come in any more."""
+        """Called when no child can come in any more, or what one sends cannot be kept."""
 
     def traffic(self) -> dict[str, Traffic]:
         """Returns what a child is told that asks for bytes."""
@@ -181,6 +189,8 @@ class Children:
             child.outbox.post(Refusal(str(error)), BEFORE_ALL)
         except LinkError as error:
             was_silent = isinstance(error, SilenceError)  # it may come back
+        except KeepingError as error:
+            self._parent.failed(error)  # what it took would not outlive this process
         finally:
             ended.set()
             with self._lock:

@@ -97,6 +97,7 @@ np.savez(os.environ["RESULT"], last=last, before=before)
 UNIT = Unit("gradient w", 0, 3)
 
 
+@pytest.mark.timeout(240)
 @pytest.mark.parametrize(
     ("script", "chosen", "steps_a_round", "rounds"),
     [
