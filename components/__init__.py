@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .export.component import export_model
-    from .geo_training.component import geo_train_gnn, partition_at_sites
+    from .geo_training.component import geo_train_gnn, partition_at_sites, shard_at_sites
     from .ingest.component import ingest_graph
     from .partition.component import partition_graph
     from .promotion.component import evaluate_challenger, open_window, promote_model
@@ -24,6 +24,7 @@ _STAGE_OF = {
     "train_gnn": "training",
     "geo_train_gnn": "geo_training",
     "partition_at_sites": "geo_training",
+    "shard_at_sites": "geo_training",
     "geo_train": "table_training",
     "export_model": "export",
     "open_window": "promotion",
@@ -41,6 +42,7 @@ __all__ = [
     "partition_at_sites",
     "partition_graph",
     "promote_model",
+    "shard_at_sites",
     "shard_table",
     "train_gnn",
 ]

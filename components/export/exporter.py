@@ -10,6 +10,12 @@ from typing import Any, Protocol
 
 from .verify import Agreement
 
+DRAWN = (
+    "Compared on {units} drawn at random: the real ones stay at their sites. That the files give what the "
+    "trained model gives is shown for such {units} alone."
+)
+"""Warning about what an export was checked on."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Words:

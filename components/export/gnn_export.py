@@ -19,7 +19,7 @@ from . import onnx, torchscript
 from .config import ExportConfig
 from .drawn_nodes import drawn_cases
 from .exported_model import FILES, USER_CODE, WEIGHTS
-from .exporter import Words
+from .exporter import DRAWN, Words
 from .instructions import instructions
 from .model_card import model_card
 from .plain_form import plain_form
@@ -32,10 +32,6 @@ SIGNATURE = onnx.Signature(
     free={"x": {0: "num_nodes"}, "edge_index": {1: "num_edges"}, "logits": {0: "num_nodes"}},
 )
 _CASES = ("seeds and their neighbourhood", "half of those nodes", "one node, no edge")
-_DRAWN = (
-    "Compared on nodes drawn at random: the real ones stay at their sites. That the files give what the "
-    "trained model gives is shown for such nodes alone."
-)
 
 
 class GnnExporter:
@@ -148,7 +144,7 @@ class GnnExporter:
             )
         graphs, site = card["verification"]["graphs"], card["verification"]["site"]
         if not site:
-            warnings.append(_DRAWN)
+            warnings.append(DRAWN.format(units="nodes"))
         return Words(
             readme=instructions(card),
             units="nodes",

@@ -1,4 +1,7 @@
-"""Exports a model trained over rows, checked on real rows of the first site: `TableExporter`."""
+"""Exports a model trained over rows, checked on real rows of the first site: `TableExporter`.
+
+Where all rows stay at their sites it is checked on rows drawn at random, and says so.
+"""
 
 import shutil
 from collections.abc import Mapping, Sequence
@@ -11,13 +14,15 @@ import numpy.typing as npt
 from .._files import InputError
 from .._files.user_code import copy_user_code
 from .._launch import progress
+from ..ingest.graph import Array
 from ..shard.shards import Shards, read_shards
 from ..table_training.rows import entering
 from ..table_training.source import MXNET
 from ..table_training.trained_model import CLASSIFICATION, TrainedModel, read_trained_model
 from .config import FORMATS, ExportConfig
+from .drawn_rows import drawn_batches
 from .exported_model import FILES, SYMBOL, USER_CODE
-from .exporter import Words
+from .exporter import DRAWN, Words
 from .real_rows import real_batches
 from .row_card import num_outputs, output_name, row_card
 from .row_instructions import row_instructions
@@ -45,9 +50,22 @@ class TableExporter:
         self._config = config
         self._trained = read_trained_model(model)
         self._formats = config.formats_of(self._trained.framework)
-        self._shards = read_shards(data)
+        self._shards = read_shards(data, elsewhere=True)
         _check_fit(self._trained, self._shards)
-        self._batches = real_batches(self._shards.sites[0], num_rows=config.verify_nodes, seed=config.seed)
+        if self._shards.stay_at_sites:
+            progress("compares on rows drawn at random: the real ones stay at their sites")
+        self._batches = self._made_batches()
+
+    def _made_batches(self) -> list[Array]:
+        shards, config = self._shards, self._config
+        if shards.stay_at_sites:
+            return drawn_batches(shards.feature_type, num_rows=config.verify_nodes, seed=config.seed)
+        return real_batches(shards.sites[0], num_rows=config.verify_nodes, seed=config.seed)
+
+    @property
+    def _whose(self) -> str:
+        """What rows are compared, in words."""
+        return "drawn rows" if self._shards.stay_at_sites else "real rows"
 
     @property
     def formats(self) -> Sequence[str]:
@@ -121,7 +139,7 @@ class TableExporter:
             found,
             [outputs.reshape(shape) for outputs in wanted],
             tolerance=self._config.tolerance,
-            units="real rows",
+            units=self._whose,
             labelled=self._trained.task == CLASSIFICATION,
         )
 
@@ -131,7 +149,8 @@ class TableExporter:
         """See `Exporter`."""
         shards = self._shards
         batches = [len(batch) for batch in self._batches]
-        checked = {"site": shards.sites[0].name, "fingerprint": shards.fingerprint, "batches": batches}
+        site = "" if shards.stay_at_sites else shards.sites[0].name
+        checked = {"rows": self._whose, "site": site, "fingerprint": shards.fingerprint, "batches": batches}
         return row_card(self._trained, self._config, files, not_exported, checked)
 
     def words(self, card: Mapping[str, Any]) -> Words:
@@ -139,12 +158,14 @@ class TableExporter:
         warnings = [f"No {name}: {reason}." for name, reason in card["not_exported"].items()]
         if self._trained.fingerprint != self._shards.fingerprint:
             warnings.append("The rows compared are of other shards than those that the model was trained on.")
-        batches = card["verification"]["batches"]
+        batches, site = card["verification"]["batches"], card["verification"]["site"]
+        if not site:
+            warnings.append(DRAWN.format(units="rows"))
         return Words(
             readme=row_instructions(card),
             units="rows",
             how="Each file was loaded again, ONNX in a process that can import neither torch nor MXNet. Its "
-            f"outputs on real rows of {card['verification']['site']} are compared with those of the trained "
+            f"outputs on {self._whose}{f' of {site}' if site else ''} are compared with those of the trained "
             "model.",
             head=("Batch", "Rows compared"),
             cases=list(zip(_CASES, batches, strict=True)),

@@ -271,3 +271,78 @@ def partition_at_sites(
         found = run(config, partitions=Path(partitions.path), report=Path(report.path), surroundings=where)
         for name, value in found.items():
             metrics.log_metric(name, value)
+
+
+@dsl.component(base_image=image("geomx"), install_kfp_package=False, task_config_passthroughs=TASK_SETTINGS)
+def shard_at_sites(
+    shards: dsl.Output[dsl.Dataset],
+    metrics: dsl.Output[dsl.Metrics],
+    report: dsl.Output[dsl.HTML],
+    job_resource: dsl.OutputPath(str),  # type: ignore[valid-type]
+    tables: dict[str, Any] = {},
+    shard: dict[str, Any] = {},
+    topology: dict[str, Any] = {},
+    seed: int = 0,
+    timeout_s: int = 7200,
+    launcher: str = "local",
+    hand_over: str = "",
+    run_id: str = "",
+    namespace: str = "",
+    service_account: str = "",
+    start_timeout_s: int = 600,
+    orphan_timeout_s: int = 300,
+    task_config: dsl.TaskConfig = None,
+) -> None:
+    """Reads each site's rows at the site, so that they never leave it.
+
+    A pod at each site reads the site's table and keeps its rows in the site's own store. What comes back and
+    travels on to geo_train are URIs, counts, names of features and labels.
+
+    Args:
+        shards: Manifest of the shards, for geo_train with the same topology.
+        metrics: Counts over all sites.
+        report: Page with a table of the sites.
+        tables: Rows of each site, as {name - {"table" - URI}} or {name - {"images" - URI, "labels" - URI}},
+            as the site's pod reads them.
+        shard: Further options of shard_table but those about sites, the same at all of them.
+        topology: Where each site's pod goes, and its storage, the URI of the site's own store.
+        seed: Seed of the division into training, validation and test rows by fractions.
+        timeout_s: Seconds after which the whole is ended as failed.
+        launcher: One pod a site, by "job", "jobset", "trainjob" or "dgljob"; "local" is to try it out.
+        hand_over: Folder that step and pods share - a path on a volume that all mount, or an s3://, gs:// or
+            minio:// URI. Empty is beside the shards in their object store.
+        run_id: The pipeline run, dsl.PIPELINE_JOB_ID_PLACEHOLDER; empty is that of the step's pod.
+        namespace: Namespace of the pods; empty is the step's own.
+        service_account: Account that the pods run under; empty is the namespace's default.
+        start_timeout_s: Seconds in which all pods must have started.
+        orphan_timeout_s: Seconds without a sign of life of the step after which its pods end themselves.
+        task_config: What KFP sets on the task, for the pods.
+        job_resource: Reference of what was started in JSON; {} before that.
+    """
+    from pathlib import Path
+
+    from geokfp.components._launch import failure_recorded
+
+    with failure_recorded("shard_at_sites", beside=Path(shards.path)):
+        from geokfp.components._launch.launch_step import surroundings_of
+        from geokfp.components.geo_training.at_sites.shard_run import run
+        from geokfp.components.geo_training.config import SiteShardConfig
+
+        config = SiteShardConfig(
+            tables=tables,
+            shard=shard,
+            topology=topology,
+            seed=seed,
+            timeout_s=timeout_s,
+            launcher=launcher,
+            hand_over=hand_over,
+            run_id=run_id,
+            namespace=namespace,
+            service_account=service_account,
+            start_timeout_s=start_timeout_s,
+            orphan_timeout_s=orphan_timeout_s,
+        )
+        where = surroundings_of(config, task_config, {"shards": shards.uri}, Path(job_resource))
+        found = run(config, shards=Path(shards.path), report=Path(report.path), surroundings=where)
+        for name, value in found.items():
+            metrics.log_metric(name, value)

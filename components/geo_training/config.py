@@ -8,6 +8,7 @@ from .._files import InputError
 from .._launch.launch_options import LaunchOptions
 from ..training.config import LearningConfig, TrainingConfig
 from .at_sites.config import SitePartitionConfig
+from .at_sites.shard_config import SiteShardConfig
 from .choices import check_choices
 from .clusters.options import check_links
 from .compression import compression
@@ -17,7 +18,7 @@ from .synchronization import synchronization
 from .topology import MANY, num_accepting
 from .topology_file import written_out
 
-__all__ = ["GeoTrainingConfig", "SitePartitionConfig"]
+__all__ = ["GeoTrainingConfig", "SitePartitionConfig", "SiteShardConfig"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -187,8 +187,9 @@ def _judged(
 ) -> tuple[dict[str, float], Classes]:
     """Writes the predictions, and returns accuracies and how the nodes were classified."""
     if parts.stay_at_sites:
-        found = read_judged({site.name: job.folder(site.name) for site in parts.sites}, parts)
-        write_where(predictions, parts, training)
+        folders = [(job.folder(site.name), site.num_parts) for site in parts.sites]
+        found = read_judged(folders, parts.num_classes)
+        write_where(predictions, {site.name: site.uri for site in parts.sites}, training)
         return found.accuracies, Classes(found.matrix, parts.label_names, found.split, None)
     outcomes = [
         read_outcome(

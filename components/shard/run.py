@@ -41,7 +41,11 @@ def run(config: ShardConfig, *, shards: Path, report: Path, fingerprint: Path) -
     Raises:
         InputError: the first thing found wrong with the input; nothing is written then.
     """
-    rows = read_rows(config)
+    return shard(read_rows(config), config, shards=shards, report=report, fingerprint=fingerprint)
+
+
+def shard(rows: Rows, config: ShardConfig, *, shards: Path, report: Path, fingerprint: Path) -> ShardResult:
+    """Divides rows that have been read; see `run`."""
     progress(f"dividing {rows.num_rows:,} rows by {config.method}")
     assign_seed, split_seed = np.random.SeedSequence(config.seed).spawn(2)
     assignment = assign(rows, config, np.random.default_rng(assign_seed))

@@ -60,6 +60,8 @@ class SiteShard:
     """Type and shape of a row's features, the same at all sites."""
     label_type: ArrayType
     """Type of a label, the same at all sites."""
+    uri: str = ""
+    """Of an artifact of the site alone in its own store, where its rows stay; empty when they lie here."""
 
     def features(self) -> Array:
         """Returns float32 or uint8 [num_rows, ...]."""
@@ -121,6 +123,11 @@ class Shards:
         return len(self.label_names)
 
     @property
+    def stay_at_sites(self) -> bool:
+        """Whether this is a manifest alone, and all rows lie in the sites' own stores."""
+        return any(site.uri for site in self.sites)
+
+    @property
     def feature_type(self) -> ArrayType:
         """Type and shape of a row's features."""
         return self.sites[0].feature_type
@@ -136,20 +143,40 @@ def site_folder(index: int) -> str:
     return f"site-{index}"
 
 
-def read_shards(path: Path, *, verify: bool = True) -> Shards:
+def read_shards(path: Path, *, verify: bool = True, elsewhere: bool = False) -> Shards:
     """Reads what the manifest says; the arrays themselves are read by whoever holds them.
 
     Args:
         path: the artifact's folder.
         verify: compare every file with its checksum.
+        elsewhere: whether the sites' rows may lie in their own stores.
 
     Raises:
-        ArtifactError: not a shards artifact of this version, a file missing or altered.
+        ArtifactError: not a shards artifact of this version, a file missing or altered, or one whose rows lie
+            elsewhere.
     """
-    document = read_manifest(path, kind=KIND, version=VERSION, verify=verify)
+    found = shards_of(read_manifest(path, kind=KIND, version=VERSION, verify=verify), Path(path))
+    if found.stay_at_sites and not elsewhere:
+        raise ArtifactError(
+            f"{path}: its rows stay at its sites ({found.sites[0].uri}); only geo_train with a topology of "
+            "the sites' stores, whose pods are there, can work on them"
+        )
+    return found
+
+
+def shards_of(document: dict[str, Any], path: Path) -> Shards:
+    """Returns what a manifest says.
+
+    Args:
+        document: the manifest.
+        path: folder that its sites lie in.
+
+    Raises:
+        ArtifactError: it lacks something.
+    """
     try:
         return Shards(
-            sites=tuple(_site(Path(path), index, document) for index in range(len(document["sites"]))),
+            sites=tuple(_site(path, index, document) for index in range(len(document["sites"]))),
             task=document["task"],
             method=document["method"],
             feature_names=tuple(document["features"]["names"]),
@@ -170,5 +197,6 @@ def _site(path: Path, index: int, document: dict[str, Any]) -> SiteShard:
         class_counts=tuple(entry["class_counts"]),
         feature_type=ArrayType(dtype=features["dtype"], shape=tuple(features["shape"])),
         label_type=ArrayType(dtype=document["labels"]["dtype"], shape=()),
+        uri=entry.get("uri", ""),
         **{name: entry[name] for name in counts},
     )

@@ -13,8 +13,12 @@ from .rows import Rows, number_labels
 from .table import read_table
 
 
-def read_rows(config: ShardConfig) -> Rows:
+def read_rows(config: ShardConfig, *, least_classes: int = 2) -> Rows:
     """Reads and checks the rows.
+
+    Args:
+        config: where they are, and what they mean.
+        least_classes: classes that a classification must have here; one where other sites have others.
 
     Raises:
         InputError: the first thing found wrong.
@@ -25,7 +29,7 @@ def read_rows(config: ShardConfig) -> Rows:
     rows = _read(config)
     if config.task == "regression":
         return rows
-    if len(rows.label_names) < 2:
+    if len(rows.label_names) < least_classes:
         raise InputError(f"{rows.source}: one class only ({rows.label_names[0]!r}); at least two are needed")
     if 2 * len(rows.label_names) <= rows.num_rows:
         return rows

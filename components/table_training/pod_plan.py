@@ -32,7 +32,7 @@ def planned(
     Raises:
         InputError: an input or option that is wrong.
     """
-    shards = read_shards(Path(inputs["shards"]), verify=False)
+    shards = read_shards(Path(inputs["shards"]), verify=False, elsewhere=True)
     tree = planned_tree(config, shards, Path(), settings)
     launch = planned_launch(config, shards, tree, inputs.get("model", ""))
     return tuple(placed.launch for placed in placed_launches(launch, tree))
@@ -66,6 +66,7 @@ def planned_launch(config: GeoTableConfig, shards: Shards, tree: PlannedTree, ou
     """
     told = {"options": options_of_work(config), "shards": shards.fingerprint}
     name = launch_name(STEP, run_id=config.run_id, task=STEP, inputs=told)
+    staying = {"label_names": list(shards.label_names), "training": name}
     return TreeLaunch(
         name=name,
         step=STEP,
@@ -74,4 +75,5 @@ def planned_launch(config: GeoTableConfig, shards: Shards, tree: PlannedTree, ou
         hand_over=config.hand_over_of(name, outputs_uri, tree.pod_places.root.settings),
         image="geomx",
         target=TARGET,
+        body=staying if shards.stay_at_sites else {},
     )

@@ -29,7 +29,7 @@ def train_in_pods(
     """
     given = launch.given
     given.put_text(FRAMEWORK, framework)
-    for site in job.sites:
+    for site in (site for site in job.sites if not site.uri):
         given.put_folder(site.directory, f"{ROWS}/{site.directory.name}")
     if job.source.user_code is not None:
         given.put_folder(job.source.user_code, USER_CODE)

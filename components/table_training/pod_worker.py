@@ -5,7 +5,7 @@ Drawing of the folder that it works in::
     <temporary folder>/
       table-job.json   as the step wrote it, but for the places of files and nodes
       user_code/       only with `user_code`
-      shards/site-0/   the rows of the pod's own site; of no other
+      shards/site-0/   the rows of the pod's own site, given or from the site's own store; of no other
       work/            what its processes leave (see `job`), which goes back as `results/<pod>`
       logs/
 """
@@ -21,9 +21,11 @@ from .._launch.pod import PodPlace, PodWork, orders_of
 from ..geo_training.clusters.pod_tree import Groups, in_pods, members_in
 from ..geo_training.clusters.results import give_back
 from ..geo_training.job import METRICS
+from ..shard.own_shard import fetch_shard
 from .job import JOB, TableJob
 from .processes import processes
 from .source import TORCH
+from .staying import StayingRows
 
 TARGET = "geokfp.components.table_training.pod_worker:worker"
 FRAMEWORK, ROWS, USER_CODE = "framework", "rows", "user_code"
@@ -39,9 +41,15 @@ def worker(place: PodPlace, document: str) -> PodWork:
     if whole.source.user_code is not None:
         given.get_folder(USER_CODE, folder / USER_CODE)
     groups = Groups({site.name: site.directory.name for site in whole.sites})
-    job = _here(whole, folder, place)
-    if groups.site(place.group):
-        given.get_folder(f"{ROWS}/{place.group}", folder / "shards" / place.group)
+    job, finish = _here(whole, folder, place), partial(give_back, attempt, folder / "work", place.name)
+    if name := groups.site(place.group):
+        site = job.site(name)
+        if site.uri:
+            fetch_shard(site.uri, site.directory)
+            staying = StayingRows(site, place.index, tuple(body["label_names"]), body["training"])
+            finish = partial(staying.hand_back, attempt, job.work, job.folder(name), place.name)
+        else:
+            given.get_folder(f"{ROWS}/{place.group}", site.directory)
     for site in job.sites:
         job.folder(site.name).mkdir(parents=True)
     job.weights.mkdir()
@@ -49,7 +57,7 @@ def worker(place: PodPlace, document: str) -> PodWork:
     return PodWork(
         job=processes(job, given.get_text(FRAMEWORK) or TORCH, members),
         log_folder=folder / "logs",
-        finish=partial(give_back, attempt, job.work, place.name),
+        finish=finish,
     )
 
 

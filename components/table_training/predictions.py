@@ -9,7 +9,7 @@ Labels are names; `probability` is the softmax of the predicted class. For regre
 numbers, and there is no `probability`. A row without a split has an empty string.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,16 +21,16 @@ from ..training.outcome import PREDICTIONS, Outcome, probabilities
 SPLIT_NAMES = np.array(["", "train", "validation", "test"], dtype=object)
 
 
-def read_outcome(folder: Path, *, site: str, num_workers: int) -> Outcome:
+def outcome_of(folder: Path, *, site: str, workers: Iterable[int]) -> Outcome:
     """Joins the `outcome-<worker>.npz` files of a site, in the order of its rows in the source.
 
     Args:
         folder: of the files.
         site: name of the site.
-        num_workers: workers of the site.
+        workers: numbers of workers of the site.
     """
     parts = []
-    for worker in range(num_workers):
+    for worker in workers:
         with np.load(folder / f"outcome-{worker}.npz", allow_pickle=False) as file:
             parts.append(dict(file))
     joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

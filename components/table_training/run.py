@@ -14,7 +14,10 @@ from .._files.checkpoints import digest
 from .._launch import progress
 from .._launch.launch_options import LAUNCH_OPTIONS
 from .._launch.launch_step import Surroundings
+from ..geo_training.at_sites.here import on_this_machine
+from ..geo_training.at_sites.judged import read_judged, write_where
 from ..geo_training.attempts import Kept, run_attempts
+from ..geo_training.clusters.site_pods import has_stores
 from ..geo_training.metrics.watch import measured_of
 from ..geo_training.summary import Classes, Links
 from ..geo_training.tree_job import TreeJob
@@ -26,7 +29,7 @@ from .config import GeoTableConfig
 from .job import TOTALS, TableJob
 from .pod_plan import planned_launch, planned_tree, within_reach
 from .pod_step import train_in_pods
-from .predictions import read_outcome, write_predictions
+from .predictions import outcome_of, write_predictions
 from .processes import processes
 from .source import ModelSource
 from .summary import write_report
@@ -88,8 +91,15 @@ def run(
     """
     surroundings = surroundings or Surroundings()
     config = surroundings.in_run(config)
+    if config.launches_pods or not has_stores(config.topology):
+        return _run(config, shards, outputs, surroundings)
+    with on_this_machine(config, surroundings) as (options, around):
+        return _run(options, shards, outputs, around)
+
+
+def _run(config: GeoTableConfig, shards: Path, outputs: Outputs, surroundings: Surroundings) -> Result:
     with work_folder(outputs.model) as work:
-        read_in = within_reach(config, read_shards(shards), surroundings)
+        read_in = within_reach(config, read_shards(shards, elsewhere=config.launches_pods), surroundings)
         _check_workers(config, read_in)
         tree = planned_tree(config, read_in, work, surroundings.settings)
         source = _source(config, read_in, work)
@@ -98,13 +108,15 @@ def run(
         kept = _kept(config, source, read_in, outputs.model)
         job = job if kept is None else job.keeping_in(kept.folder)
         _say(job, framework)
+        training = ""
         if tree.places is None:
             surroundings.tell_created([])
             run_attempts(job.tree, lambda tree: processes(replace(job, tree=tree), framework), work / "logs")
         else:
             launch = planned_launch(config, read_in, tree, surroundings.uris.get("model", ""))
+            training = launch.name
             train_in_pods(job, framework, tree, launch, surroundings)
-        result = _write(job, framework, read_in, outputs)
+        result = _write(job, framework, read_in, outputs, training)
     if kept is not None:
         kept.forget()
     return result
@@ -162,12 +174,25 @@ def _say(job: TableJob, framework: str) -> None:
     )
 
 
-def _write(job: TableJob, framework: str, shards: Shards, outputs: Outputs) -> Result:
-    config = job.config
+def _judged(job: TableJob, shards: Shards, predictions: Path, training: str) -> Classes | None:
+    """Writes the predictions, and returns how the rows were classified."""
+    num_workers = job.config.num_workers
+    if shards.stay_at_sites:
+        write_where(predictions, {site.name: site.uri for site in shards.sites}, training)
+        if not shards.num_classes:
+            return None
+        folders = [(job.folder(site.name), num_workers) for site in shards.sites]
+        found = read_judged(folders, shards.num_classes)
+        return Classes(found.matrix, shards.label_names, found.split, None)
     outcomes = [
-        read_outcome(job.folder(site.name), site=site.name, num_workers=config.num_workers)
-        for site in shards.sites
+        outcome_of(job.folder(site.name), site=site.name, workers=range(num_workers)) for site in shards.sites
     ]
+    write_predictions(predictions, outcomes, shards.label_names)
+    return _classes(outcomes, shards)
+
+
+def _write(job: TableJob, framework: str, shards: Shards, outputs: Outputs, training: str) -> Result:
+    config = job.config
     links = _links(job)
     metrics: dict[str, float] = {
         **json.loads((job.work / TOTALS).read_text(encoding="utf-8")),
@@ -190,8 +215,7 @@ def _write(job: TableJob, framework: str, shards: Shards, outputs: Outputs) -> R
         metrics=metrics,
         history=history,
     )
-    write_predictions(outputs.predictions, outcomes, shards.label_names)
-    classes = _classes(outcomes, shards)
+    classes = _judged(job, shards, outputs.predictions, training)
     facts = {"model": config.entry_point or config.algorithm, "framework": framework, "seed": config.seed}
     measured = measured_of(job.tree, {name: link.both_ways for name, link in links.items()})
     write_report(

@@ -22,6 +22,7 @@ LAUNCHED = {
     "train_gnn": "training",
     "geo_train_gnn": "geo_training",
     "partition_at_sites": "geo_training.at_sites",
+    "shard_at_sites": "geo_training.at_sites",
     "geo_train": "table_training",
 }
 """Package of `geokfp.components` by component that starts pods."""

@@ -114,6 +114,17 @@ def _partition_at_sites(
     return run(config, partitions=made, report=report, surroundings=surroundings)
 
 
+def _shard_at_sites(
+    config: Any,
+    inputs: Mapping[str, str],  # noqa: ARG001
+    output: Path,
+    surroundings: Any,
+) -> dict[str, float]:
+    from geokfp.components.geo_training.at_sites.shard_run import run
+
+    return run(config, shards=output / "shards", report=output / "report.html", surroundings=surroundings)
+
+
 def _geo_train(config: Any, inputs: Mapping[str, str], output: Path, surroundings: Any) -> dict[str, float]:
     from geokfp.components.table_training.run import Outputs, run
 
@@ -128,5 +139,6 @@ _STEPS: Mapping[str, Callable[[Any, Mapping[str, str], Path, Any], dict[str, flo
     "train_gnn": _train_gnn,
     "geo_train_gnn": _geo_train_gnn,
     "partition_at_sites": _partition_at_sites,
+    "shard_at_sites": _shard_at_sites,
     "geo_train": _geo_train,
 }

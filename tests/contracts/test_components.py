@@ -24,6 +24,7 @@ CONFIGS = {
     "train_gnn": ("training", "TrainingConfig"),
     "geo_train_gnn": ("geo_training", "GeoTrainingConfig"),
     "partition_at_sites": ("geo_training", "SitePartitionConfig"),
+    "shard_at_sites": ("geo_training", "SiteShardConfig"),
     "geo_train": ("table_training", "GeoTableConfig"),
     "export_model": ("export", "ExportConfig"),
     "open_window": ("promotion", "WindowConfig"),
@@ -40,6 +41,7 @@ NEEDED: dict[str, dict[str, Any]] = {
 """Options without which a component refuses to run."""
 WRONG: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "partition_at_sites": ({"seed": -1}, {"ingest": {"absent": 1}}),
+    "shard_at_sites": ({"seed": -1}, {"shard": {"absent": 1}}),
     "open_window": ({"champions": "kept", "window_s": -1}, {"champions": "nowhere://absent"}),
     "evaluate_challenger": ({"margin": -1.0}, {}),
     "promote_model": ({"margin": -1.0}, {}),

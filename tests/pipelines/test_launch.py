@@ -108,17 +108,26 @@ def test_a_training_over_sites_is_printed_too(geokfp: Typed, shards: Path) -> No
     assert [obj["kind"] for obj in objects] == ["Service", "Job", "Job", "Job"]
 
 
-def at_two_sites(stores: Path) -> list[str]:
-    """The least that a launch of partition_at_sites is told: tables and stores of two sites."""
-    tables = {name: {"nodes": f"{stores}/{name}/n.csv", "edges": f"{stores}/{name}/e.csv"} for name in SITES}
-    topology = {"sites": {name: {"storage": f"{stores}/{name}/kept", "namespace": name} for name in SITES}}
+def at_two_sites(**files: str) -> list[str]:
+    """The least that a launch is told that reads tables at two sites: their files and the sites' stores."""
+    tables = {name: {key: f"/stores/{name}/{file}" for key, file in files.items()} for name in SITES}
+    topology = {"sites": {name: {"storage": f"/stores/{name}/kept", "namespace": name} for name in SITES}}
     told = {"tables": json.dumps(tables), "topology": json.dumps(topology)}
     return [word for name, value in told.items() for word in ("-p", f"{name}={value}")]
 
 
+def test_a_sharding_at_sites_is_printed_too(geokfp: Typed) -> None:
+    words = ["--launcher", "job", "--dry-run", *at_two_sites(table="rows.csv"), "-p", "namespace=team"]
+    done = geokfp("launch", "shard_at_sites", *words, "-p", "hand_over=/data")
+    assert done.status == 0, done.err
+    assert "geokfp-geomx:" in done.out
+    assert "/stores/paris/rows.csv" in done.out
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_partitioning_at_sites_is_printed_too(geokfp: Typed, kind: str) -> None:
-    words = ["--launcher", kind, "--dry-run", *at_two_sites(Path("/stores")), "-p", "namespace=team"]
+    given = at_two_sites(nodes="n.csv", edges="e.csv")
+    words = ["--launcher", kind, "--dry-run", *given, "-p", "namespace=team"]
     done = geokfp("launch", "partition_at_sites", *words, "-p", "hand_over=/data")
     assert done.status == 0, done.err
     objects = list(yaml.safe_load_all(done.out))

@@ -3,13 +3,13 @@
 Predictions of a site's nodes go to the site's own store, beside its partitions::
 
     <storage>/<name>/site-0/
-      partitions/                         see `partition_at_sites`
+      partitions/ or shards/              see `partition_at_sites` and `shard_at_sites`
       predictions/<training>/part-0/      predictions.parquet of one part's nodes, as of every training
 """
 
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from ..._files import ArtifactError, Folder, new_directory
 from ..._launch.hand_over import HandOver
-from ...partition.partitions import Partitions, SitePartitions
+from ...partition.partitions import SitePartitions
 from ...training.outcome import TEST, TRAIN, VALIDATION, Outcome, confusion, write_predictions
 from ..clusters.results import give_back
 from ..job import write_json
@@ -74,14 +74,10 @@ class StayingPart:
             logits, labels, split = (file[name] for name in ("logits", "labels", "split"))
         path.unlink()
         outcome = Outcome(self.site.name, self._node_ids(), logits, labels, split)
-        counts = {name: confusion([outcome], len(self.label_names), code) for name, code in SPLITS.items()}
-        write_json(
-            folder / f"judged-{self.number}.json", {name: one.tolist() for name, one in counts.items()}
-        )
+        write_judged(folder, self.number, outcome, len(self.label_names))
         predictions = work.parent / "predictions"
         write_predictions(predictions, [outcome], self.label_names)
-        own = HandOver(_predictions(self.uri, training))
-        own.put_folder(predictions, f"part-{self.number}", anew=True)
+        keep_predictions(predictions, self.uri, training, f"part-{self.number}")
         give_back(hand_over, work, pod)
 
     def _node_ids(self) -> npt.NDArray[np.generic]:
@@ -94,17 +90,42 @@ class StayingPart:
         return ids[start:stop]
 
 
-def read_judged(folders: Mapping[str, Path], parts: Partitions) -> Judged:
+def write_judged(folder: Path, number: int, outcome: Outcome, num_classes: int) -> None:
+    """Writes how many nodes or rows of each class were taken for which, of each split.
+
+    Args:
+        folder: the site's in the work folder.
+        number: of the pod at its site.
+        outcome: what the model says of the pod's own.
+        num_classes: number of classes.
+    """
+    counts = {name: confusion([outcome], num_classes, code) for name, code in SPLITS.items()}
+    write_json(folder / f"judged-{number}.json", {name: one.tolist() for name, one in counts.items()})
+
+
+def keep_predictions(folder: Path, uri: str, training: str, name: str) -> None:
+    """Keeps predictions at their site.
+
+    Args:
+        folder: where they lie.
+        uri: of the site's data, in its own store.
+        training: names the training.
+        name: of the folder in its predictions.
+    """
+    HandOver(_predictions(uri, training)).put_folder(folder, name, anew=True)
+
+
+def read_judged(folders: Iterable[tuple[Path, int]], num_classes: int) -> Judged:
     """Adds up what all pods counted.
 
     Args:
-        folders: of each site in the work folder.
-        parts: the partitions.
+        folders: of each site in the work folder, with its number of pods.
+        num_classes: number of classes.
     """
-    sums = {name: np.zeros((parts.num_classes, parts.num_classes), np.int64) for name in SPLITS}
-    for site in parts.sites:
-        for number in range(site.num_parts):
-            path = folders[site.name] / f"judged-{number}.json"
+    sums = {name: np.zeros((num_classes, num_classes), np.int64) for name in SPLITS}
+    for folder, num_pods in folders:
+        for number in range(num_pods):
+            path = folder / f"judged-{number}.json"
             for name, matrix in json.loads(path.read_text(encoding="utf-8")).items():
                 sums[name] += np.array(matrix, np.int64)
     found = {name: float(np.trace(each) / each.sum()) for name, each in sums.items() if each.sum()}
@@ -112,11 +133,17 @@ def read_judged(folders: Mapping[str, Path], parts: Partitions) -> Judged:
     return Judged(found, SPLITS[judged], sums[judged])
 
 
-def write_where(path: Path, parts: Partitions, training: str) -> None:
-    """Writes the artifact of predictions: where each site's lie."""
+def write_where(path: Path, uris: Mapping[str, str], training: str) -> None:
+    """Writes the artifact of predictions: where each site's lie.
+
+    Args:
+        path: the artifact's folder.
+        uris: of each site's data, in its own store.
+        training: names the training.
+    """
     with new_directory(path) as folder:
-        write_json(folder / WHERE, {site.name: _predictions(site.uri, training) for site in parts.sites})
+        write_json(folder / WHERE, {site: _predictions(uri, training) for site, uri in uris.items()})
 
 
 def _predictions(uri: str, training: str) -> str:
-    return f"{uri.removesuffix('/partitions')}/predictions/{training}"
+    return f"{uri.rpartition('/')[0]}/predictions/{training}"

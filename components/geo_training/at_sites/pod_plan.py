@@ -11,6 +11,7 @@ from ..clusters.site_pods import GroupPlace, places
 from .at_stores import AtStores
 from .config import SitePartitionConfig
 from .pod_site import TARGET
+from .shard_config import SiteShardConfig
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,6 +35,14 @@ PARTITION = SiteStep(
     worker="geokfp.components.geo_training.at_sites.worker:main",
 )
 
+SHARD = SiteStep(
+    name="shard_at_sites",
+    output="shards",
+    image="geomx",
+    worker="geokfp.components.geo_training.at_sites.shard_worker:main",
+)
+_STEPS: Mapping[type[AtStores], SiteStep] = {SitePartitionConfig: PARTITION, SiteShardConfig: SHARD}
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Planned:
@@ -45,10 +54,8 @@ class Planned:
     """Place, name and number of pods of each group."""
 
 
-def planned(
-    config: SitePartitionConfig, inputs: Mapping[str, str], settings: PodSettings
-) -> tuple[PodLaunch, ...]:
-    """Returns the launches of a `partition_at_sites`, one a cluster, as `run` starts them.
+def planned(config: AtStores, inputs: Mapping[str, str], settings: PodSettings) -> tuple[PodLaunch, ...]:
+    """Returns the launches of a step, one a cluster, as `run` starts them.
 
     Args:
         config: the step's.
@@ -58,7 +65,8 @@ def planned(
     Raises:
         InputError: options do not go together.
     """
-    made = plan(PARTITION, config, settings, inputs.get(PARTITION.output, ""))
+    step = _STEPS[type(config)]
+    made = plan(step, config, settings, inputs.get(step.output, ""))
     return tuple(placed.launch for placed in at_places(made.launch, made.held, 0))
 
 

@@ -11,6 +11,8 @@ from ..._launch.pod import PodPlace, PodWork, orders_of
 from ..clusters.results import give_back
 from ..job import write_json
 
+SITE = "site.json"
+"""What the process tells of its site, in JSON: all that leaves it."""
 TARGET = "geokfp.components.geo_training.at_sites.pod_site:site"
 
 

@@ -20,7 +20,7 @@ from .at_stores import AtStores
 from .config import SitePartitionConfig
 from .here import on_this_machine
 from .pod_plan import PARTITION, SiteStep, plan
-from .worker import SITE
+from .pod_site import SITE
 
 
 def run(

@@ -1,25 +1,31 @@
-"""What sites tell each other of their graphs, and what they agree on: no row and no feature is in it."""
+"""What sites tell each other of their tables, and what they agree on: no row and no feature is in it."""
 
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
 from ..._files import InputError
 from ...ingest.graph import Graph
+from ...shard.rows import Rows
+
+Labelled = TypeVar("Labelled", Graph, Rows)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SiteSchema:
-    """What a site tells of its graph."""
+    """What a site tells of its tables."""
 
     num_features: int
-    """Width of a node's feature row."""
+    """Values of a node's or row's features."""
     feature_names: tuple[str, ...]
     """Name of each feature column; may be empty."""
     label_names: tuple[str, ...]
     """Name of each class that the site has."""
+    row: str = "float32"
+    """Type and shape of a row's features."""
 
     @classmethod
     def of(cls, graph: Graph) -> "SiteSchema":
@@ -28,6 +34,17 @@ class SiteSchema:
             num_features=graph.num_features,
             feature_names=graph.feature_names,
             label_names=graph.label_names,
+        )
+
+    @classmethod
+    def of_rows(cls, rows: Rows) -> "SiteSchema":
+        """Returns what is told of rows."""
+        shape = rows.features.shape[1:]
+        return cls(
+            num_features=int(np.prod(shape)),
+            feature_names=rows.feature_names,
+            label_names=rows.label_names,
+            row=f"{rows.features.dtype} {list(shape)}",
         )
 
     def to_json(self) -> str:
@@ -53,7 +70,7 @@ def joined(schemas: Mapping[str, SiteSchema]) -> SiteSchema:
     """
     (first, wanted), *others = schemas.items()
     for site, schema in others:
-        for option in ("num_features", "feature_names"):
+        for option in ("num_features", "row", "feature_names"):
             told, expected = getattr(schema, option), getattr(wanted, option)
             if told != expected:
                 raise InputError(
@@ -63,11 +80,12 @@ def joined(schemas: Mapping[str, SiteSchema]) -> SiteSchema:
     return replace(wanted, label_names=tuple(sorted(names, key=_order)))
 
 
-def with_labels(graph: Graph, label_names: tuple[str, ...]) -> Graph:
-    """Returns a graph whose labels are counted as all sites count them."""
-    at = {name: index for index, name in enumerate(label_names)}
-    of_own = np.array([*(at[name] for name in graph.label_names), -1], dtype=np.int64)
-    return replace(graph, labels=of_own[graph.labels], label_names=label_names)
+def with_labels(labelled: Labelled, label_names: tuple[str, ...]) -> Labelled:
+    """Returns a graph or rows whose labels are counted as all sites count them; numbers stay as they are."""
+    if not label_names:
+        return labelled
+    of_own = np.array([*map(label_names.index, labelled.label_names), -1], dtype=np.int64)
+    return replace(labelled, labels=of_own[labelled.labels], label_names=label_names)
 
 
 def _order(name: str) -> tuple[bool, int, str]:

@@ -8,7 +8,6 @@ What leaves the site is `site.json`::
 
 import json
 import tempfile
-import time
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -24,11 +23,9 @@ from ...partition.partitions import read_partitions
 from ...partition.run import run as partition
 from ...training.shared_memory import part_bytes
 from ..job import write_json
+from .agreement import tell_and_await
+from .pod_site import SITE
 from .schema import SiteSchema, joined, with_labels
-
-RETRY_S = 0.5
-"""Seconds between two looks for what the other sites tell."""
-SITE = "site.json"
 
 
 def main(arguments: list[str]) -> None:
@@ -44,9 +41,13 @@ def main(arguments: list[str]) -> None:
     orders = json.loads(Path(arguments[0]).read_text(encoding="utf-8"))
     graph, _ = assemble(IngestConfig(**orders["ingest"]))
     progress(f"{orders['site']}: {graph.num_nodes:,} nodes, {graph.num_edges:,} directed edges")
-    hand_over = HandOver(orders["hand_over"])
-    hand_over.put_text(_name(orders["site"]), SiteSchema.of(graph).to_json())
-    told = await_schemas(hand_over, orders["sites"], timeout_s=orders["start_timeout_s"])
+    told = tell_and_await(
+        HandOver(orders["hand_over"]),
+        orders["site"],
+        SiteSchema.of(graph),
+        orders["sites"],
+        timeout_s=orders["start_timeout_s"],
+    )
     graph = with_labels(graph, joined(told).label_names)
     with tempfile.TemporaryDirectory(prefix="geokfp-") as folder:
         made, report = Path(folder) / "partitions", Path(folder) / "report.html"
@@ -56,31 +57,6 @@ def main(arguments: list[str]) -> None:
         HandOver(orders["storage"]).put_folder(made, "partitions", anew=True)
         write_json(Path(orders["work"]) / SITE, _told(orders, made, quality))
     progress(f"{orders['site']}: its parts lie in {orders['storage']}")
-
-
-def await_schemas(
-    hand_over: HandOver, sites: Mapping[str, str], *, timeout_s: float
-) -> dict[str, SiteSchema]:
-    """Returns what all sites told, once all have.
-
-    Raises:
-        TimeoutError: one told nothing in time; it is named.
-    """
-    deadline, found = time.monotonic() + timeout_s, {}
-    while missing := [site for site in sites if site not in found]:
-        for site in missing:
-            if (text := hand_over.get_text(_name(site))) is not None:
-                found[site] = SiteSchema.from_json(text)
-        if len(found) < len(sites):
-            if time.monotonic() > deadline:
-                absent = next(site for site in sites if site not in found)
-                raise TimeoutError(f"site {absent!r} has not told its labels after {timeout_s:g} s")
-            time.sleep(RETRY_S)
-    return {site: found[site] for site in sites}
-
-
-def _name(site: str) -> str:
-    return f"schemas/{site.encode().hex()}.json"  # a site's name may hold anything
 
 
 def _told(orders: Mapping[str, Any], made: Path, quality: Mapping[str, float]) -> dict[str, Any]:

@@ -11,13 +11,13 @@ import numpy as np
 import onnxruntime
 import pytest
 import torch
-from geokfp.components._files import ArtifactError, InputError
+from geokfp.components._files import ArtifactError, InputError, read_manifest, write_manifest
 from geokfp.components.export import exported_model, table_export
 from geokfp.components.export.config import ExportConfig
 from geokfp.components.export.exported_model import read_exported_model
 from geokfp.components.export.run import Inputs, Outputs, run
 from geokfp.components.export.verify import OutputsDiffer
-from geokfp.components.shard.shards import read_shards
+from geokfp.components.shard.shards import KIND, VERSION, read_shards
 from geokfp.components.table_training.rows import entering
 from geokfp.components.table_training.source import ModelSource
 from geokfp.components.table_training.trained_model import read_trained_model, write_trained_model
@@ -210,6 +210,26 @@ def test_a_built_in_model_over_bytes_takes_them_as_they_lie(
     assert read.card["inputs"]["x"]["type"] == "uint8"
     assert read.card["inputs"]["x"]["shape"] == ["num_rows", 4, 5]
     assert read.card["verification"]["batches"] == [30, 15, 1]
+
+
+@pytest.mark.parametrize("kind", ["numbers", "images"])
+def test_rows_are_drawn_where_all_real_ones_stay_at_their_sites(
+    kind: str, trained: Callable[..., Path], tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    data = request.getfixturevalue(kind)
+    document = read_manifest(data, kind=KIND, version=VERSION)
+    body = {name: value for name, value in document.items() if name not in ("kind", "version", "files")}
+    body["sites"] = [{**site, "uri": "s3://oslo/kept/shards"} for site in document["sites"]]
+    staying = tmp_path / "staying"
+    staying.mkdir()
+    write_manifest(staying, kind=KIND, version=VERSION, body=body)
+    with pytest.raises(ArtifactError, match=r"its rows stay at its sites .s3://oslo/kept/shards.; only geo_"):
+        read_shards(staying)
+    folder, metrics = exported(trained(data, "softmax_regression"), staying, tmp_path, formats=[])
+    told = read_exported_model(folder).card["verification"]
+    assert (told["rows"], told["site"], told["batches"]) == ("drawn rows", "", [256, 128, 1])
+    assert metrics["max_abs_difference"] == 0
+    assert "Compared on rows drawn at random" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 def test_the_folder_of_torch_is_as_drawn_and_its_programs_run(

@@ -1,14 +1,19 @@
 """What sites tell each other before they partition, and what they agree on."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from geokfp.components._files import InputError
+from geokfp.components._files import ArtifactError, InputError
 from geokfp.components._launch.as_processes import run_as_processes
 from geokfp.components._launch.launch_step import Surroundings
 from geokfp.components.geo_training.at_sites.here import on_this_machine
 from geokfp.components.geo_training.at_sites.schema import SiteSchema, joined, with_labels
-from geokfp.components.geo_training.config import GeoTrainingConfig, SitePartitionConfig
+from geokfp.components.geo_training.config import GeoTrainingConfig, SitePartitionConfig, SiteShardConfig
+from geokfp.components.shard.own_shard import fetch_shard
+from geokfp.components.shard.rows import Rows
 from support.real_graphs import communities
+from support.site_shards import sharded
 
 
 def schema(*labels: str, width: int = 4, names: tuple[str, ...] = ()) -> SiteSchema:
@@ -67,6 +72,47 @@ def test_what_cannot_be_done_is_refused_before_anything_starts(options, reason):
     assert SitePartitionConfig(**GIVEN).partition.num_parts == 2
     with pytest.raises(InputError, match=reason):
         SitePartitionConfig(**{**GIVEN, **options})
+
+
+def test_rows_are_counted_as_all_sites_count_and_numbers_stay():
+    rows = Rows(source="here", features=np.zeros((3, 2)), labels=np.array([0, 1, 1]), label_names=("b", "c"))
+    assert with_labels(rows, ("a", "b", "c")).labels.tolist() == [1, 2, 2]
+    numbers = replace(rows, labels=np.array([0.5, 1.5, 2.5]), label_names=())
+    assert with_labels(numbers, ()) is numbers
+    told = SiteSchema.of_rows(rows)
+    assert told.row == "float64 [2]"
+    with pytest.raises(InputError, match=r"site 'paris': row is uint8 \[2\], allowed: float64 \[2\] as at"):
+        joined({"oslo": told, "paris": replace(told, row="uint8 [2]")})
+
+
+AT_OSLO = {**GIVEN, "tables": {"oslo": {"table": "s3://oslo/rows.csv"}}}
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"tables": {"oslo": {"nodes": "a"}}}, r"\['oslo'\] has \['nodes'\], allowed: images, labels, table"),
+        ({"tables": {"oslo": {"images": "a"}}}, r"tables\['oslo'\]: labels is empty but images is given"),
+        ({"shard": {"method": "by_class"}}, r"shard has \['method'\], allowed: feature_columns"),
+        ({"shard": {"task": "sorting"}}, r"tables\['oslo'\]: task is 'sorting'; allowed: classification"),
+        ({"seed": -1}, "seed is -1; allowed: 0 to"),
+        ({"topology": {}}, r"\['oslo'\]\['storage'\] is '', allowed: an s3://, gs:// or minio:// URI"),
+    ],
+)
+def test_what_cannot_be_done_with_rows_is_refused_before_anything_starts(options, reason):
+    assert SiteShardConfig(**AT_OSLO).orders("oslo")["shard"]["site_names"] == ["oslo"]
+    with pytest.raises(InputError, match=reason):
+        SiteShardConfig(**{**AT_OSLO, **options})
+
+
+def test_a_sites_shard_is_fetched_whole_or_refused(tmp_path):
+    made = sharded(tmp_path / "made", num_sites=1)
+    fetch_shard(str(made), tmp_path / "own" / "site-1")
+    for file in (made / "site-0").iterdir():
+        assert (tmp_path / "own" / "site-1" / file.name).read_bytes() == file.read_bytes()
+    np.save(made / "site-0" / "split.npy", np.zeros(3))
+    with pytest.raises(ArtifactError, match=r"site-0/split.npy: checksum differs from manifest.json"):
+        fetch_shard(str(made), tmp_path / "again")
 
 
 def test_processes_stand_in_for_pods_but_not_in_a_pipelines_pod(monkeypatch):

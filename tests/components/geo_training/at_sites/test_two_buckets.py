@@ -13,19 +13,29 @@ import pytest
 from botocore.exceptions import ClientError
 from geokfp.components._launch.launch_step import Surroundings
 from geokfp.components.geo_training.at_sites.run import run as partition_at_sites
-from geokfp.components.geo_training.config import GeoTrainingConfig, SitePartitionConfig
+from geokfp.components.geo_training.at_sites.shard_run import run as shard_at_sites
+from geokfp.components.geo_training.config import GeoTrainingConfig, SitePartitionConfig, SiteShardConfig
 from geokfp.components.geo_training.run import Outputs, run
 from geokfp.components.partition.partitions import read_partitions
+from geokfp.components.shard.shards import read_shards
+from geokfp.components.table_training import run as table_training
+from geokfp.components.table_training.config import GeoTableConfig
 from support.owned_buckets import KEYS, REGION, OwnedBuckets, PodsWithSecrets, from_secret, owned_buckets
 from support.real_graphs import communities
 
-pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore:.*unclosed file:ResourceWarning")]
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.timeout(300),  # a quarter of a minute of CPU, more where others share the machine
+    pytest.mark.filterwarnings("ignore:.*unclosed file:ResourceWarning"),
+]
 SITES = {"oslo": ("apple", "pear"), "paris": ("pear", "plum")}
 SECRET = b"node-of-"
 """Begins every id."""
 FEATURE = np.float32(0.0123456789)
 """The last two features of every node: as no weights have them side by side, they show where rows went."""
 STEP = "step"
+ROWS = 60
+"""Of each site."""
 
 
 @pytest.fixture
@@ -69,6 +79,19 @@ def put_tables(buckets: OwnedBuckets, site: str, user: str, bucket: str) -> dict
     return {name: f"s3://{bucket}/{name}.csv" for name in tables}
 
 
+def in_pods(
+    names: dict[str, str], buckets: OwnedBuckets, users: dict[str, str]
+) -> tuple[dict[str, Any], Surroundings]:
+    """Returns options of steps whose pods have the keys of their site by its secret, and what runs them."""
+    secrets = {f"keys-of-{site}": buckets.keys[users[site]] for site in SITES}
+    where = {
+        site: {"storage": f"s3://{names[site]}/kept", "env": from_secret(f"keys-of-{site}")} for site in SITES
+    }
+    common = {"topology": {"sites": where}, "launcher": "job", "run_id": "run", "namespace": "geo"}
+    common["hand_over"] = f"s3://{names['hand-over']}/runs"
+    return common, Surroundings(run=PodsWithSecrets(secrets))
+
+
 def refused(buckets: OwnedBuckets, user: str, bucket: str, key: str) -> str:
     """Reads an object with somebody's keys, and returns why the service refuses it."""
     with pytest.raises(ClientError) as caught:
@@ -84,13 +107,7 @@ def test_only_a_sites_own_keys_open_its_bucket(
     tables = {site: put_tables(buckets, site, users[site], names[site]) for site in SITES}
     check_that_others_are_refused(names, buckets, users, step)
 
-    secrets = {f"keys-of-{site}": buckets.keys[users[site]] for site in SITES}
-    where = {
-        site: {"storage": f"s3://{names[site]}/kept", "env": from_secret(f"keys-of-{site}")} for site in SITES
-    }
-    common = {"topology": {"sites": where}, "launcher": "job", "run_id": "run", "namespace": "geo"}
-    common["hand_over"] = f"s3://{names['hand-over']}/runs"
-    around = Surroundings(run=PodsWithSecrets(secrets))
+    common, around = in_pods(names, buckets, users)
     config = SitePartitionConfig(tables=tables, num_parts=1, **common)
     made = tmp_path / "partitions"
     counts = partition_at_sites(config, partitions=made, report=tmp_path / "r.html", surroundings=around)
@@ -120,6 +137,59 @@ def test_only_a_sites_own_keys_open_its_bucket(
 def has_rows(content: bytes) -> bool:
     """Tells whether ids or features are in a file."""
     return SECRET in content or FEATURE.tobytes() * 2 in content
+
+
+def put_rows(buckets: OwnedBuckets, user: str, bucket: str, labels: tuple[str, ...]) -> dict[str, str]:
+    """Writes a table of a site's rows to its bucket."""
+    generator = np.random.default_rng(len(labels))
+    numbers = np.arange(ROWS) % len(labels)
+    features = {f"f{index}": generator.normal(size=ROWS) + numbers for index in range(4)}
+    marks = {"f4": np.full(ROWS, FEATURE), "f5": np.full(ROWS, FEATURE)}
+    table = pd.DataFrame({**features, **marks, "label": np.array(labels)[numbers]})
+    buckets.client(user).put_object(Bucket=bucket, Key="nodes.csv", Body=table.to_csv(index=False))
+    return {"table": f"s3://{bucket}/nodes.csv"}
+
+
+def test_rows_stay_in_their_sites_bucket(
+    names: dict[str, str], buckets: OwnedBuckets, tmp_path: Path
+) -> None:
+    users = {site: f"{site}-{names[site]}" for site in SITES}
+    labels = {"oslo": ("apple", "pear"), "paris": ("plum",)}
+    tables = {site: put_rows(buckets, users[site], names[site], labels[site]) for site in SITES}
+    for site in SITES:
+        assert refused(buckets, f"{STEP}-{names['oslo']}", names[site], "nodes.csv") == "AccessDenied"
+    buckets.requests.clear()
+
+    common, around = in_pods(names, buckets, users)
+    made = tmp_path / "shards"
+    config = SiteShardConfig(tables=tables, **common)
+    counts = shard_at_sites(config, shards=made, report=tmp_path / "r.html", surroundings=around)
+    assert (counts["num_rows"], counts["num_classes"], counts["num_sites"]) == (2 * ROWS, 3, 2)
+    assert [path.name for path in made.iterdir()] == ["manifest.json"]
+    assert [site.class_counts for site in read_shards(made, elsewhere=True).sites] == [
+        (ROWS // 2, ROWS // 2, 0),
+        (0, 0, ROWS),
+    ]
+
+    folders = {name: tmp_path / name for name in ("model", "predictions")}
+    outputs = table_training.Outputs(**folders, report=tmp_path / "trained.html")
+    training = GeoTableConfig(algorithm="mlp", epochs=3, num_workers=2, plain_text=True, **common)
+    result = table_training.run(training, made, outputs, around)
+    assert result.classes is not None
+    assert int(result.classes.matrix.sum()) == counts["num_test"]
+    kept = json.loads((outputs.predictions / "sites.json").read_text())
+    for site, user in users.items():
+        rows: set[int] = set()
+        for worker in range(2):
+            key = f"{kept[site].split('/', 3)[3]}/worker-{worker}/predictions.parquet"
+            body = buckets.client(user).get_object(Bucket=names[site], Key=key)["Body"].read()
+            table = pd.read_parquet(io.BytesIO(body))
+            assert set(table["label"]) <= set(labels[site])
+            rows |= set(table["row"])
+        assert rows == set(range(ROWS))
+    check_who_asked_for_what(names, buckets, users)
+    for path in tmp_path.rglob("*"):
+        assert not path.is_file() or not has_rows(path.read_bytes()), path
 
 
 def check_that_others_are_refused(
