@@ -25,8 +25,8 @@ from .bins import Bins
 from .observer import TRAINING, Span
 from .relay_trees import TreeCounts, TreeRecord
 
-MOST_TOLD = 8192
-"""Things told that are kept at most before they are added up."""
+MOST_TOLD = 256
+"""Things told that are kept before they are added up: so few that they are still in the processor's cache."""
 LEAST_BYTES = 4096
 """A shorter frame comes in in one or two pieces, and says nothing of the link's rate."""
 
@@ -91,13 +91,17 @@ class Recorder:
 
     def pushed(self, link: str, round_id: RoundId, payload: Payload, block_bytes: int = 0) -> None:
         """See `Observer`."""
-        dtype = payload.dtype if payload.buffers else ""
-        self._tell((True, self._clock(), link, round_id, dtype, payload.num_bytes + block_bytes))
+        dtype, told = payload.dtype if payload.buffers else "", self._told
+        told.append((True, self._clock(), link, round_id, dtype, payload.num_bytes + block_bytes))
+        if len(told) > MOST_TOLD:
+            self._make_room()
 
     def answered(self, link: str, round_id: RoundId, payload: Payload, block_bytes: int = 0) -> None:
         """See `Observer`."""
-        dtype = payload.dtype if payload.buffers else ""
-        self._tell((False, self._clock(), link, round_id, dtype, payload.num_bytes + block_bytes))
+        dtype, told = payload.dtype if payload.buffers else "", self._told
+        told.append((False, self._clock(), link, round_id, dtype, payload.num_bytes + block_bytes))
+        if len(told) > MOST_TOLD:
+            self._make_room()
 
     def spent(self, span: Span) -> None:
         """See `Observer`."""
@@ -165,8 +169,14 @@ class Recorder:
     def _tell(self, what: _Round | Span | Trees | float) -> None:
         self._told.append(what)
         if len(self._told) > MOST_TOLD:
-            with self._lock:
+            self._make_room()
+
+    def _make_room(self) -> None:
+        if self._lock.acquire(blocking=False):  # else somebody adds up already
+            try:
                 self._add_up()
+            finally:
+                self._lock.release()
 
     def _add_up(self) -> None:
         """Adds up what was told until now; called with the lock."""
@@ -231,7 +241,8 @@ def _add_push(counts: LinkCounts, which: _Which, at: float, num_bytes: tuple[int
     if which in counts.outstanding:
         return  # sent again
     dense, wire = num_bytes
-    counts.newest = max(counts.newest, which[3] + 1)
+    if which[3] >= counts.newest:
+        counts.newest = which[3] + 1
     counts.up_dense_bytes += dense
     counts.up_wire_bytes += wire
     if not counts.outstanding:
@@ -241,7 +252,8 @@ def _add_push(counts: LinkCounts, which: _Which, at: float, num_bytes: tuple[int
 
 def _add_answer(counts: LinkCounts, which: _Which, at: float, num_bytes: tuple[int, int]) -> None:
     place, number = which[:3], which[3]
-    counts.rounds = max(counts.rounds, number + 1)
+    if number >= counts.rounds:
+        counts.rounds = number + 1
     if counts.answered.get(place) != number:
         counts.answered[place] = number
         dense, wire = num_bytes

@@ -2,8 +2,8 @@
 
 What a node holds of unfinished rounds is what quick children are ahead of the slowest. A child may always
 bring what belongs to a round that another one has begun, for that comes nearer to its end. It may begin a
-round only while those that are unfinished, of all children together, would be of `MOST_MODELS` at most; or
-where none of those that are waited for has less here.
+round only while those that are unfinished, of all children but one, would be of `MOST_MODELS` at most; or
+where none of those that are waited for has less here. So with two children nobody waits.
 
 Nobody waits for ever, where all have to be in every round and do the same in the same order, though what they
 send may overtake on the way. Suppose that all stand still. Of those that are waited for, the one that has
@@ -25,8 +25,8 @@ from typing import TypeAlias
 
 from ..wire.units import RoundId, Unit
 
-MOST_MODELS = 1.5
-"""What may be held of rounds that are not finished, of all children together, in models."""
+MOST_MODELS = 1.25
+"""What may be held of rounds that are not finished, of all children but the slowest, in models."""
 LEAST_BYTES = 1 << 22
 """The same where a model is small: holding back would save nothing."""
 
@@ -108,7 +108,7 @@ class Room:
         if not self._children:
             return float("inf")
         model = max(self._models.values(), default=0)
-        return max(MOST_MODELS * model, LEAST_BYTES) / len(self._children)
+        return max(MOST_MODELS * model, LEAST_BYTES) / max(1, len(self._children) - 1)
 
     def _awaited(self, not_awaited: NotAwaited) -> set[str]:
         awaited: set[str] = set()

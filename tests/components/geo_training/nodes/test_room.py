@@ -1,6 +1,7 @@
 """Who is far ahead is held back, and nobody for ever, whatever children do in whatever order."""
 
 import random
+import threading
 
 import numpy as np
 import pytest
@@ -134,6 +135,21 @@ def test_children_in_orders_of_their_own_go_on_by_turns(seed):
         chance,
     )
     assert node.room.held_bytes == 0
+
+
+def test_after_a_time_some_come_in_in_any_case(monkeypatch):
+    monkeypatch.setattr(gate, "MOST_S", 0.0)
+    monkeypatch.setattr(gate, "THEN_BYTES", 100)
+    node = Node()
+    for unit in UNITS[:12]:
+        node.bring("a", round_of(unit, 1))
+    new = round_of(UNITS[12], 1)
+    held = gate.Gate(node.room, threading.Lock(), nobody)
+    waits = [held.wait("a", new, 60) > 0 for _ in range(4)]
+    assert waits == [True, False, True, False]
+    assert held.wait("a", round_of(UNITS[0], 1), 60) == 0.0
+    held.end()
+    assert [held.wait("a", new, 60) for _ in range(4)] == [0.0] * 4
 
 
 def test_who_need_not_come_holds_nobody_back():

@@ -209,3 +209,25 @@ def test_buffers_are_sent_without_a_copy():
 
 def payload(values: np.ndarray) -> Payload:
     return Payload("dense", "<f4", (values,))
+
+
+def test_values_of_a_contribution_are_told_of_before_there_is_memory_for_them():
+    round_id = RoundId("tree", Unit("gradient w", 0, 3), 7)
+    payload = Payload("dense", "<f4", (np.ones(3, np.float32),))
+    push = Push("a", round_id, "sum", 1.0, 9.0, ("a",), payload)
+    others = [
+        Push("a", round_id, "sum", 1.0, 9.0, ("a",), NOTHING),
+        Answer(round_id, 1.0, payload),
+        Pull(round_id),
+    ]
+    told = []
+    for message in (push, Blocks(round_id, 3, (0,), payload), *others):
+        read_message(reader_of(b"".join(encode(message))), JOINED, lambda *which: told.append(which))
+    assert told == [(round_id, 12), (round_id, 12)]
+    frame = b"".join(encode(push))
+    with pytest.raises(RuntimeError, match="no room"):
+        read_message(reader_of(frame[:-12]), JOINED, _refuse)
+
+
+def _refuse(_round: RoundId, _num_bytes: int) -> None:
+    raise RuntimeError("no room")
