@@ -58,6 +58,7 @@ class Room:
         self._begun_bytes = 0
         self._models: Counter[tuple[str, str]] = Counter()
         self._units: set[tuple[str, Unit]] = set()
+        self._finished: dict[tuple[str, Unit], int] = {}
 
     def brought(self, child: str, round_id: RoundId, num_bytes: int) -> None:
         """Notes a contribution to a round that it does not finish; 0 bytes for one without values."""
@@ -80,6 +81,8 @@ class Room:
 
     def finished(self, round_id: RoundId) -> None:
         """Notes that a round's contributions are merged."""
+        place = round_id.scope, round_id.unit
+        self._finished[place] = max(round_id.number, self._finished.get(place, 0))
         held = self._rounds.pop(round_id, None)
         if held is None:
             return
@@ -96,6 +99,8 @@ class Room:
         """Tells whether a child may bring a contribution now."""
         if round_id in self._rounds or self._begun_bytes < self._most_begun():
             return True
+        if round_id.number <= self._finished.get((round_id.scope, round_id.unit), -1):
+            return True  # of who starts again, or asks again: nothing of it is kept
         own = self._held[child]
         return all(self._held[other] >= own for other in self._awaited(not_awaited))
 

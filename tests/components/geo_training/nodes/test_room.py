@@ -147,6 +147,7 @@ def test_after_a_time_some_come_in_in_any_case(monkeypatch):
     held = gate.Gate(node.room, threading.Lock(), nobody)
     waits = [held.wait("a", new, 60) > 0 for _ in range(4)]
     assert waits == [True, False, True, False]
+    assert held.wait("a", round_of(UNITS[12], 0), 60) == 0.0  # it is finished
     assert held.wait("a", round_of(UNITS[0], 1), 60) == 0.0
     held.end()
     assert [held.wait("a", new, 60) for _ in range(4)] == [0.0] * 4
