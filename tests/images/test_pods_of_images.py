@@ -13,9 +13,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from geokfp.components import geo_train_gnn, partition_at_sites
 from geokfp.pipelines import compiled_package
-from kfp import compiler, dsl
 from support.container_images import BuiltImages
 from support.container_node import ContainerNode, EncryptedDouble, open_to_all
 from support.graphs import communities
@@ -97,28 +95,6 @@ def test_pods_of_two_sites_and_a_root_train_on_rows(built: BuiltImages, data: Pa
     assert "model.onnx" in {path.name for path in steps.path("export-model", "exported").rglob("*")}
 
 
-@dsl.pipeline(name="at-sites")  # type: ignore[untyped-decorator]
-def at_sites(tables: dict[str, Any], topology: dict[str, Any], launcher: str, hand_over: str) -> None:
-    parts = partition_at_sites(
-        tables=tables,
-        topology=topology,
-        num_parts=1,
-        launcher=launcher,
-        hand_over=hand_over,
-        run_id=dsl.PIPELINE_JOB_ID_PLACEHOLDER,
-    )
-    geo_train_gnn(
-        partitions=parts.outputs["partitions"],
-        topology=topology,
-        epochs=2,
-        compare_alone=False,
-        plain_text=True,
-        launcher=launcher,
-        hand_over=hand_over,
-        run_id=dsl.PIPELINE_JOB_ID_PLACEHOLDER,
-    )
-
-
 def store(folder: Path, site: str, seed: int) -> Path:
     """Writes a site's tables to a volume of its own."""
     graph = communities(60, seed=seed)
@@ -145,9 +121,16 @@ def test_sites_partition_in_pods_that_see_their_own_store_alone(
         for site in stores
     }
     tables = {site: {"nodes": "/store/nodes.csv", "edges": "/store/edges.csv"} for site in stores}
-    package = tmp_path / "at_sites.yaml"
-    compiler.Compiler().compile(at_sites, str(package))
-    arguments = {"tables": tables, "topology": {"sites": of_sites}, **LAUNCHED}
+    arguments = {
+        "tables": tables,
+        "topology": {"sites": of_sites},
+        "workers_per_site": 1,
+        "epochs": 2,
+        "compare_alone": False,
+        "plain_text": True,
+        **LAUNCHED,
+    }
+    package = compiled_package("cross_site_at_sites")
     with node_of(built, tmp_path, stores, VOLUMES) as node:
         steps = run_pipeline(node, package, arguments, data, tmp_path / "run")
     assert set(node.ended.values()) == {0}
@@ -158,6 +141,7 @@ def test_sites_partition_in_pods_that_see_their_own_store_alone(
     }
     assert set(node.ended) == {*pods, "geo_train_gnn: root/0"}
     assert steps.artifacts["partition-at-sites", "metrics"]["metadata"]["num_nodes"] == 120
+    assert "model.onnx" in {path.name for path in steps.path("export-model", "exported").rglob("*")}
     for site, path in stores.items():
         (table,) = path.rglob("predictions.parquet")
         assert set(pd.read_parquet(table)["id"]) == {f"{site}-{index}" for index in range(60)}

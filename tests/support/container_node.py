@@ -81,6 +81,7 @@ class ContainerNode:
     def __post_init__(self) -> None:
         self._script = ClusterScript(self.server, self.namespace)
         self._closed = threading.Event()
+        self._joining = threading.Lock()
         self._threads: list[threading.Thread] = []
         self._hosts = self.folder / "hosts"
         self._numbers = itertools.count()
@@ -151,7 +152,8 @@ class ContainerNode:
             names.write(f"{network.addresses[slot]} {host}.{pod['spec']['subdomain']} {host}\n")
         with prepared(self.images, self._contained(pod, folder, number)) as command:
             log = _made(folder / "log") / "log.txt"
-            process = network.start(slot, command, os.environ, 0, log)
+            with self._joining:  # whose network is joined is told in the order of asking
+                process = network.start(slot, command, os.environ, 0, log)
             self._tell(pod, self._script.start)
             self._follow(pod, process, log)
         step = pod["metadata"]["labels"]["geokfp/step"]
