@@ -108,6 +108,26 @@ class Folder:
                 system, root = self._remote()
                 system.get_file(f"{root}/{name}", str(temporary))
 
+    def read_range(self, name: str, start: int, stop: int) -> bytes:
+        """Returns a file's bytes from `start` to before `stop`, fewer where it ends before."""
+        with errors_named(f"{self.uri}/{name}"):
+            if self._path is not None:
+                with (self._path / name).open("rb") as file:
+                    file.seek(start)
+                    return file.read(stop - start)
+            system, root = self._remote()
+            return bytes(system.cat_file(f"{root}/{name}", start=start, end=stop))
+
+    def discard(self, name: str) -> None:
+        """Removes a file, if it is there."""
+        with errors_named(f"{self.uri}/{name}", "removed"):
+            if self._path is not None:
+                (self._path / name).unlink(missing_ok=True)
+            else:
+                system, root = self._remote()
+                if system.exists(f"{root}/{name}"):
+                    system.rm_file(f"{root}/{name}")
+
     def remove(self) -> None:
         """Removes everything that lies in it, if there is anything."""
         with errors_named(self.uri, "removed"):
@@ -146,12 +166,15 @@ class Folder:
     def put_artifact(self, source: Path) -> None:
         """Writes an artifact here, its manifest last: where that is, all is. An equal one is left as it is.
 
+        Of another one that is there the manifest goes first.
+
         Args:
             source: the artifact's folder on this machine.
         """
         manifest = (source / NAME).read_bytes()
         if self.read(NAME) == manifest:
             return
+        self.discard(NAME)
         for name in listed_files(manifest, str(source / NAME)):
             self.put_file(source / name, name)
         self.replace(NAME, manifest)

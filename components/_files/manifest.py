@@ -32,9 +32,22 @@ def write_manifest(directory: Path, *, kind: str, version: int, body: Mapping[st
         for path in sorted(directory.rglob("*"))
         if path.is_file() and path.name != NAME
     }
-    document = {"kind": kind, "version": version, **body, "files": files}
     with new_file(directory / NAME) as temporary:
-        temporary.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+        temporary.write_text(
+            manifest_text(kind=kind, version=version, body=body, files=files), encoding="utf-8"
+        )
+
+
+def manifest_text(*, kind: str, version: int, body: Mapping[str, Any], files: Mapping[str, str]) -> str:
+    """Returns the text of a manifest, for a folder whose files were written elsewhere.
+
+    Args:
+        kind: what the artifact is.
+        version: version of the folder's layout.
+        body: what the kind has to say, as JSON.
+        files: SHA-256 by file, paths in the folder.
+    """
+    return json.dumps({"kind": kind, "version": version, **body, "files": files}, indent=2) + "\n"
 
 
 def read_manifest(directory: Path, *, kind: str, version: int, verify: bool = True) -> dict[str, Any]:

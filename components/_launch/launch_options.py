@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from pathlib import PurePosixPath
+from pathlib import Path
 from typing import Any
 
-from .._files import InputError
+from .._files import InputError, local_path
 from .._files.uri import is_object_store
 from .environment import own_namespace, step_pod
 from .pods import LAUNCHERS, PodSettings, StepPod, check_account, check_namespace
@@ -76,6 +76,21 @@ class LaunchOptions:
             return namespace
         raise InputError("namespace '': must be given where the step does not run in a pod")
 
+    def pods_reach(self, uri: str, settings: PodSettings) -> bool:
+        """Tells whether pods read and write an artifact where it lies, and it need not be handed over.
+
+        They do so on a volume of theirs, and in an object store, unless `hand_over` is a path: they are then
+        taken to see volumes alone.
+
+        Args:
+            uri: path or URI of the artifact.
+            settings: the pods', with the volumes that they mount.
+        """
+        path = local_path(uri)
+        if path is not None:
+            return is_on_volume(path, settings.volume_mounts)
+        return is_object_store(uri) and not self.hand_over.startswith("/")
+
     def hand_over_of(self, launch: str, outputs_uri: str, settings: PodSettings) -> str:
         """Returns the URI of a launch's own hand-over.
 
@@ -141,10 +156,18 @@ def _all(values: list[dict[str, Any]] | None) -> tuple[Mapping[str, Any], ...]:
     return tuple(values or ())
 
 
+def is_on_volume(path: Path, mounts: tuple[Mapping[str, Any], ...]) -> bool:
+    """Tells whether a path lies on one of the volumes that a pod mounts."""
+    return any(path.is_relative_to(folder) for folder in _folders(mounts))
+
+
 def _check_mounted(path: str, mounts: tuple[Mapping[str, Any], ...]) -> None:
-    folders = [PurePosixPath(str(mount.get("mountPath", ""))) for mount in mounts]
-    if not any(PurePosixPath(path).is_relative_to(folder) for folder in folders):
-        told = ", ".join(str(folder) for folder in folders) or "none"
+    if not is_on_volume(Path(path), mounts):
+        told = ", ".join(str(folder) for folder in _folders(mounts)) or "none"
         raise InputError(
             f"hand_over {path!r}: must be on a volume of the task (mounted: {told}); apply_storage mounts one"
         )
+
+
+def _folders(mounts: tuple[Mapping[str, Any], ...]) -> list[Path]:
+    return [Path(str(mount["mountPath"])) for mount in mounts if mount.get("mountPath")]

@@ -176,7 +176,7 @@ def geo_train_gnn(
             orphan_timeout_s=orphan_timeout_s,
         )
         paths = Outputs(model=Path(model.path), predictions=Path(predictions.path), report=Path(report.path))
-        uris = {"partitions": partitions.uri, "model": model.uri}
+        uris = {"partitions": partitions.uri, "model": model.uri, "predictions": predictions.uri}
         where = surroundings_of(config, task_config, uris, Path(job_resource))
         result = run(config, Path(partitions.path), Path(trained.path) if trained else None, paths, where)
         for name, value in result.metrics.items():

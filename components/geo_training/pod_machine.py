@@ -14,6 +14,7 @@ Drawing of the folder that it works in::
 
 import json
 import tempfile
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,7 @@ from pathlib import Path
 from .._launch.hand_over import HandOver
 from .._launch.pod import PodPlace, PodWork, orders_of
 from ..partition.own_part import open_part
+from ..training.own_predictions import OwnPredictions
 from .at_sites.judged import StayingPart
 from .clusters.pod_tree import Groups, in_pods, members_in
 from .clusters.results import give_back
@@ -53,6 +55,10 @@ def machine(place: PodPlace, document: str) -> PodWork:
         # A site's own artifact knows of no other: it is the first one there.
         parts, at = (uri, OWN_FOLDER) if uri else (body["partitions"], place.group)
         site = replace(open_part(parts, at, place.index, folder / PARTITIONS), name=name)
+        if target := body["predictions"]:
+            own = OwnPredictions(uri=parts, site=site, part=place.index)
+            number = job.tree.topology.workers.index(f"{name}/trainer-{place.index}")
+            finish = partial(_put_first, partial(own.put, job.folder(name), target, number), finish)
         if uri:
             staying = StayingPart(site, uri, place.index, tuple(body["label_names"]))
             finish = partial(
@@ -70,6 +76,11 @@ def machine(place: PodPlace, document: str) -> PodWork:
         finish=finish,
         restarting=restarting,
     )
+
+
+def _put_first(put: Callable[[], None], then: Callable[[], None]) -> None:
+    put()
+    then()
 
 
 def _here(job: GeoJob, folder: Path, place: PodPlace) -> GeoJob:

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from .._files.uri import is_object_store
 from .._launch.launch_options import options_of_work
 from .._launch.launch_step import Surroundings
 from .._launch.manifests import launch_name
@@ -12,7 +11,7 @@ from .._launch.pods import PodLaunch, PodSettings
 from ..partition.own_part import partitions_at
 from ..partition.partitions import Partitions, SitePartitions
 from ..training.shared_memory import SAMPLER_BYTES, part_bytes
-from .clusters.launching import TreeLaunch, placed_launches
+from .clusters.launching import TreeLaunch, placed_launches, reach_all
 from .clusters.pod_tree import Groups
 from .clusters.reach import sites_of_step
 from .config import GeoTrainingConfig
@@ -20,6 +19,7 @@ from .planned_tree import PlannedTree, plan_tree
 from .pod_machine import PARTITIONS, TARGET
 
 STEP = "geo_train_gnn"
+PREDICTIONS = "predictions"
 
 
 def planned(
@@ -29,7 +29,8 @@ def planned(
 
     Args:
         config: the step's.
-        inputs: path or URI of `partitions`, and URI of `model` where `hand_over` is empty.
+        inputs: path or URI of `partitions`, and of the outputs `predictions`, which pods write where they
+            reach it, and `model` where `hand_over` is empty.
         settings: of the pods.
 
     Raises:
@@ -69,16 +70,19 @@ def planned_launch(
         config: the step's.
         parts: what it trains on.
         tree: the tree.
-        uris: of the artifacts, by name; pods read parts of `partitions` where it is in an object store.
+        uris: of the artifacts, by name; what pods of all sites reach they read and write themselves.
     """
+    at_sites = tree.pod_places.sites.values()
+    uri, output = uris.get(PARTITIONS, ""), uris.get(PREDICTIONS, "")
+    target = output if not parts.stay_at_sites and reach_all(config, output, at_sites) else ""
     told = {
         "options": options_of_work(config),
         "partitions": parts.fingerprint,
         "parts": list(tree.job.workers.items()),
     }
+    told |= {"to": target} if target else {}
     name = launch_name(STEP, run_id=config.run_id, task=STEP, inputs=told)
     hand_over = config.hand_over_of(name, uris.get("model", ""), tree.pod_places.root.settings)
-    uri = uris.get(PARTITIONS, "")
     return TreeLaunch(
         name=name,
         step=STEP,
@@ -88,7 +92,8 @@ def planned_launch(
         image="training",
         target=TARGET,
         body={
-            "partitions": uri if is_object_store(uri) else f"{hand_over}/given/{PARTITIONS}",
+            "partitions": uri if reach_all(config, uri, at_sites) else f"{hand_over}/given/{PARTITIONS}",
+            "predictions": target,
             "own": {site.directory.name: site.uri for site in parts.sites if site.uri},
             "label_names": list(parts.label_names),
             "training": name,

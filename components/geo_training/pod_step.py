@@ -3,22 +3,25 @@
 from dataclasses import replace
 from pathlib import Path
 
-from .._files.uri import is_object_store
 from .._launch.launch_step import Surroundings
+from ..training.predictions import GivenPart, complete, completed_or_removed, given_name
 from ..training.worker import BEST, HISTORY
 from .attempts import repeat
 from .clusters.launching import TreeLaunch, Wanted, run_attempt
 from .job import JOB, METRICS, GeoJob
 from .planned_tree import PlannedTree
 from .pod_machine import PARTITIONS, START, USER_CODE
+from .pod_plan import PREDICTIONS
 from .pod_restarts import forget_restarts
 from .tree_job import TreeJob
 
 
 def train_in_pods(
     job: GeoJob, partitions: Path, tree: PlannedTree, launch: TreeLaunch, surroundings: Surroundings
-) -> None:
+) -> bool:
     """Trains in pods; everything lies in the job's work folder then, as if all processes had run here.
+
+    Where pods write the predictions to their artifact themselves, outcomes are of nodes with a split alone.
 
     Args:
         job: the training.
@@ -27,11 +30,14 @@ def train_in_pods(
         launch: what the pods are.
         surroundings: the step's.
 
+    Returns:
+        Whether pods have written the predictions.
+
     Raises:
         ProcessFailed: a pod failed, and it was not the root that was killed, or that too often.
     """
     given = launch.given
-    if not is_object_store(launch.body["partitions"]) and not launch.body["own"]:
+    if launch.body[PARTITIONS] == f"{given.uri}/{PARTITIONS}" and not launch.body["own"]:
         given.put_folder(partitions, PARTITIONS)
     if job.source.user_code is not None:
         given.put_folder(job.source.user_code, USER_CODE)
@@ -48,5 +54,14 @@ def train_in_pods(
         launch.attempt(number).put_file(job.work / JOB, JOB)
         run_attempt(launch, tree, number, surroundings, wanted)
 
-    with launch.freed():
+    target = launch.body[PREDICTIONS]
+    with completed_or_removed(target), launch.freed():
         repeat(job.tree, attempt)
+        if target:
+            told = [
+                job.folder(site.name) / given_name(index)
+                for site in job.tree.topology.sites
+                for index in range(site.num_workers)
+            ]
+            complete(target, map(GivenPart.read, told))
+    return bool(target)

@@ -111,11 +111,11 @@ def _run(
         kept = _kept(job, partitions, outputs.model)
         job = job if kept is None else job.keeping_in(kept.folder)
         _say(job)
-        training = ""
+        training, given = "", False
         if config.launches_pods:
             launch = planned_launch(config, parts, tree, surroundings.uris)
             training = launch.name
-            train_in_pods(job, partitions, tree, launch, surroundings)
+            given = train_in_pods(job, partitions, tree, launch, surroundings)
         else:
             run_attempts(
                 job.tree,
@@ -124,7 +124,7 @@ def _run(
                 lambda tree: site_restarts(replace(job, tree=tree), parts.sites),
             )
             surroundings.tell_created([])
-        result = _write(job, parts, outputs, training)
+        result = _write(job, parts, outputs, training, given=given)
     if kept is not None:
         kept.forget()
     return result
@@ -183,28 +183,32 @@ def _say(job: GeoJob) -> None:
 
 
 def _judged(
-    job: GeoJob, parts: Partitions, predictions: Path, training: str
+    job: GeoJob, parts: Partitions, predictions: Path | None, training: str
 ) -> tuple[dict[str, float], Classes]:
-    """Writes the predictions, and returns accuracies and how the nodes were classified."""
-    if parts.stay_at_sites:
+    """Writes the predictions, unless pods have, and returns accuracies and how the nodes were classified."""
+    if predictions is not None and parts.stay_at_sites:
         folders = [(job.folder(site.name), site.num_parts) for site in parts.sites]
         found = read_judged(folders, parts.num_classes)
         write_where(predictions, {site.name: site.uri for site in parts.sites}, training)
         return found.accuracies, Classes(found.matrix, parts.label_names, found.split, None)
     outcomes = [
         read_outcome(
-            job.folder(site.name), site=site.name, num_parts=site.num_parts, node_ids=site.node_ids()
+            job.folder(site.name),
+            site=site.name,
+            num_parts=site.num_parts,
+            node_ids=None if predictions is None else site.node_ids(),
         )
         for site in parts.sites
     ]
-    write_predictions(predictions, outcomes, parts.label_names)
+    if predictions is not None:
+        write_predictions(predictions, outcomes, parts.label_names)
     split = judged_split(outcomes)
     matrix, curve = confusion(outcomes, parts.num_classes, split), roc(outcomes, parts.num_classes, split)
     return accuracies(outcomes), Classes(matrix, parts.label_names, split, curve)
 
 
-def _write(job: GeoJob, parts: Partitions, outputs: Outputs, training: str) -> Result:
-    accurate, classes = _judged(job, parts, outputs.predictions, training)
+def _write(job: GeoJob, parts: Partitions, outputs: Outputs, training: str, *, given: bool) -> Result:
+    accurate, classes = _judged(job, parts, None if given else outputs.predictions, training)
     history: dict[str, Any] = json.loads((job.work / HISTORY).read_text(encoding="utf-8"))
     rows = history["rows"]
     links = _links(job)

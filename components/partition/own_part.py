@@ -4,12 +4,21 @@ The artifact may lie on a path that the machine sees, where it is read in place,
 which the machine copies its own part. Knows nothing of DGL.
 """
 
+import io
+import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from .._files import ArtifactError, Folder, local_path, sha256
 from .._files.manifest import NAME, parsed_manifest
+from ..ingest.graph import Array
 from .partitions import KIND, VERSION, Partitions, SitePartitions, partitions_of
+
+NODE_IDS = "node_ids.npy"
+_HEAD_BYTES = 4096
+"""More than what describes an array of one dimension."""
 
 
 def partitions_at(uri: str) -> Partitions:
@@ -55,6 +64,34 @@ def open_part(uri: str, site: str, part: int, target: Path) -> SitePartitions:
     if not found:
         raise ArtifactError(f"{uri}: has no site {site!r}")
     return found[0]
+
+
+def own_node_ids(uri: str, site: SitePartitions, part: int) -> Array:
+    """Returns the user's ids of a part's own nodes, in DGL's order; no more of the site's is read.
+
+    Args:
+        uri: path or URI of the artifact.
+        site: what `open_part` returned.
+        part: number of the part.
+
+    Raises:
+        ArtifactError: there are none.
+        InputError: they cannot be read.
+    """
+    ranges = json.loads(site.config_path.read_text(encoding="utf-8"))["node_map"]["_N"]
+    start, stop = ranges[part]
+    folder, name = Folder(uri), f"{site.graph_name}/{NODE_IDS}"
+    head = io.BytesIO(folder.read_range(name, 0, _HEAD_BYTES))
+    try:
+        np.lib.format.read_magic(head)  # type: ignore[no-untyped-call]
+        shape, _, dtype = np.lib.format.read_array_header_1_0(head)  # type: ignore[no-untyped-call]
+    except ValueError as error:
+        raise ArtifactError(f"{uri}/{name}: {error}") from error
+    first = head.tell()
+    content = folder.read_range(name, first + start * dtype.itemsize, first + stop * dtype.itemsize)
+    if shape != (site.num_nodes,) or len(content) != (stop - start) * dtype.itemsize:
+        raise ArtifactError(f"{uri}/{name}: does not hold the ids of {site.num_nodes} nodes")
+    return np.frombuffer(content, dtype)
 
 
 def _manifest(uri: str) -> dict[str, Any]:

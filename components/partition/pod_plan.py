@@ -3,8 +3,8 @@
 What it is given and gives goes through the launch's hand-over::
 
     <hand over>/<launch>/
-      graph/              only when the artifact lies in no object store
-      partitions/         only when the output goes to no object store: else the pod writes it there itself
+      graph/              only when the artifact lies where the pod cannot read it
+      partitions/         only when the output goes where the pod cannot write it; else it does so itself
       report.html
       metrics.json
 """
@@ -14,7 +14,6 @@ from pathlib import Path
 
 from .._files import InputError, local_path, sha256
 from .._files.manifest import NAME
-from .._files.uri import is_object_store
 from .._images import image
 from .._launch.launch_options import options_of_work, own_pod
 from .._launch.manifests import launch_name
@@ -49,14 +48,16 @@ def planned(
     uri, output = inputs[GRAPH], inputs.get(PARTITIONS, "")
     path = local_path(uri)
     options = options_of_work(config)
-    told = {"options": options, "graph": _checksum(path) if path else uri}
+    target = output if config.pods_reach(output, settings) else ""
+    of_data = _checksum(path) if path else uri
+    told = {"options": options, "graph": of_data, **({"to": target} if target else {})}
     name = launch_name(STEP, run_id=config.run_id, task=STEP, inputs=told)
     hand_over = config.hand_over_of(name, output, settings)
     orders = PodOrders.of(config, step=STEP, hand_over=hand_over)
     body = {
         "config": options,
-        "graph": uri if is_object_store(uri) else f"{hand_over}/{GRAPH}",
-        "partitions": output if is_object_store(output) else "",
+        "graph": uri if config.pods_reach(uri, settings) else f"{hand_over}/{GRAPH}",
+        "partitions": target,
         "timeout_s": DEADLINE_S,
     }
     group = PodGroup(

@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 
-from .._files import local_path
 from .._files.uri import is_object_store
 from .._launch.cluster import Placed
 from .._launch.hand_over import HandOver
@@ -21,7 +20,8 @@ def divide_in_a_pod(
     Args:
         config: how to divide, and where.
         graph: the graph artifact on this machine.
-        partitions: where the partitions artifact goes; left out when the pod writes it to the output's URI.
+        partitions: where the partitions artifact goes; left out when the pod writes it where it goes
+            by its URI.
         report: where the HTML report goes.
         surroundings: the step's.
 
@@ -33,13 +33,13 @@ def divide_in_a_pod(
     inputs = {**surroundings.uris, GRAPH: uri if is_object_store(uri) else str(graph)}
     (launch,) = planned(config, inputs, surroundings.settings)
     document = launch.groups[0].document
-    hand_over = HandOver(orders_of(document).hand_over)
+    hand_over, body = HandOver(orders_of(document).hand_over), json.loads(document)
     hand_over.beat()
-    if local_path(inputs[GRAPH]) is not None:
+    if body[GRAPH] != inputs[GRAPH]:
         hand_over.put_folder(graph, GRAPH)
     with freed(hand_over):
         run_launches([(Placed(launch=launch, kind=config.launcher), hand_over)], config, surroundings)
-        if not json.loads(document)["partitions"]:
+        if not body[PARTITIONS]:
             hand_over.get_folder(PARTITIONS, partitions)
         hand_over.get_file(REPORT, report)
         metrics: dict[str, float] = json.loads(hand_over.get_text(METRICS) or "{}")

@@ -143,7 +143,8 @@ def geo_train(
             orphan_timeout_s=orphan_timeout_s,
         )
         paths = Outputs(model=Path(model.path), predictions=Path(predictions.path), report=Path(report.path))
-        where = surroundings_of(config, task_config, {"model": model.uri}, Path(job_resource))
+        uris = {"model": model.uri, "predictions": predictions.uri}
+        where = surroundings_of(config, task_config, uris, Path(job_resource))
         result = run(config, Path(shards.path), paths, where)
         for name, value in result.metrics.items():
             metrics.log_metric(name, value)

@@ -8,13 +8,13 @@ from .._launch.launch_options import options_of_work
 from .._launch.launch_step import Surroundings
 from .._launch.manifests import launch_name
 from .._launch.pods import PodLaunch, PodSettings
-from ..geo_training.clusters.launching import TreeLaunch, placed_launches
+from ..geo_training.clusters.launching import TreeLaunch, placed_launches, reach_all
 from ..geo_training.clusters.pod_tree import Groups
 from ..geo_training.clusters.reach import sites_of_step
 from ..geo_training.planned_tree import PlannedTree, plan_tree
 from ..shard.shards import Shards, read_shards
 from .config import GeoTableConfig
-from .pod_worker import TARGET
+from .pod_worker import PREDICTIONS, TARGET
 
 STEP = "geo_train"
 
@@ -26,7 +26,8 @@ def planned(
 
     Args:
         config: the step's.
-        inputs: path of `shards`, and URI of `model` where `hand_over` is empty.
+        inputs: path of `shards`, and URIs of outputs: `predictions`, which pods write if they reach it, and
+            `model` where `hand_over` is empty.
         settings: of the pods.
 
     Raises:
@@ -34,7 +35,7 @@ def planned(
     """
     shards = read_shards(Path(inputs["shards"]), verify=False, elsewhere=True)
     tree = planned_tree(config, shards, Path(), settings)
-    launch = planned_launch(config, shards, tree, inputs.get("model", ""))
+    launch = planned_launch(config, shards, tree, inputs)
     return tuple(placed.launch for placed in placed_launches(launch, tree))
 
 
@@ -55,25 +56,32 @@ def planned_tree(config: GeoTableConfig, shards: Shards, work: Path, settings: P
     return plan_tree(config, workers, groups, work, settings)
 
 
-def planned_launch(config: GeoTableConfig, shards: Shards, tree: PlannedTree, outputs_uri: str) -> TreeLaunch:
+def planned_launch(
+    config: GeoTableConfig, shards: Shards, tree: PlannedTree, uris: Mapping[str, str]
+) -> TreeLaunch:
     """Returns what the pods of a step are.
 
     Args:
         config: the step's.
         shards: its rows.
         tree: the tree.
-        outputs_uri: URI of its model.
+        uris: of its outputs, by name.
     """
+    output = uris.get(PREDICTIONS, "")
+    reached = not shards.stay_at_sites and reach_all(config, output, tree.pod_places.sites.values())
+    target = output if reached else ""
     told = {"options": options_of_work(config), "shards": shards.fingerprint}
+    told |= {"to": target} if target else {}
     name = launch_name(STEP, run_id=config.run_id, task=STEP, inputs=told)
     staying = {"label_names": list(shards.label_names), "training": name}
+    straight = {PREDICTIONS: target, "label_names": list(shards.label_names)}
     return TreeLaunch(
         name=name,
         step=STEP,
         options=config,
         timeout_s=config.timeout_s,
-        hand_over=config.hand_over_of(name, outputs_uri, tree.pod_places.root.settings),
+        hand_over=config.hand_over_of(name, uris.get("model", ""), tree.pod_places.root.settings),
         image="geomx",
         target=TARGET,
-        body=staying if shards.stay_at_sites else {},
+        body=staying if shards.stay_at_sites else straight if target else {},
     )

@@ -8,14 +8,17 @@ from ..geo_training.clusters.launching import TreeLaunch, Wanted, run_attempt
 from ..geo_training.job import METRICS
 from ..geo_training.planned_tree import PlannedTree
 from ..geo_training.tree_job import TreeJob
+from ..training.predictions import GivenPart, complete, completed_or_removed, given_name
 from .job import JOB, TOTALS, WEIGHTS, TableJob
-from .pod_worker import FRAMEWORK, ROWS, USER_CODE
+from .pod_worker import FRAMEWORK, PREDICTIONS, ROWS, USER_CODE
 
 
 def train_in_pods(
     job: TableJob, framework: str, tree: PlannedTree, launch: TreeLaunch, surroundings: Surroundings
-) -> None:
+) -> bool:
     """Trains in pods; everything lies in the job's work folder then, as if all processes had run here.
+
+    Where pods write the predictions to their artifact themselves, outcomes are of rows with a split alone.
 
     Args:
         job: the training.
@@ -23,6 +26,9 @@ def train_in_pods(
         tree: its tree.
         launch: what the pods are.
         surroundings: the step's.
+
+    Returns:
+        Whether pods have written the predictions.
 
     Raises:
         ProcessFailed: a pod failed, and it was not the root that was killed, or that too often.
@@ -43,5 +49,11 @@ def train_in_pods(
         launch.attempt(number).put_file(job.work / JOB, JOB)
         run_attempt(launch, tree, number, surroundings, wanted)
 
-    with launch.freed():
+    target = str(launch.body.get(PREDICTIONS, ""))
+    with completed_or_removed(target), launch.freed():
         repeat(job.tree, attempt)
+        if target:
+            numbers = range(job.config.num_workers)
+            told = [job.folder(site.name) / given_name(number) for site in job.sites for number in numbers]
+            complete(target, map(GivenPart.read, told))
+    return bool(target)

@@ -12,6 +12,7 @@ Drawing of the folder that it works in::
 
 import json
 import tempfile
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -23,11 +24,14 @@ from ..geo_training.clusters.results import give_back
 from ..geo_training.job import METRICS
 from ..shard.own_shard import fetch_shard
 from .job import JOB, TableJob
+from .predictions import OwnRows, put_own
 from .processes import processes
 from .source import TORCH
 from .staying import StayingRows
 
 TARGET = "geokfp.components.table_training.pod_worker:worker"
+PREDICTIONS = "predictions"
+"""URI in the document, where the pod writes the predictions itself."""
 FRAMEWORK, ROWS, USER_CODE = "framework", "rows", "user_code"
 """Names in what the step gives: the model's framework, a folder of rows a site, the user's code."""
 
@@ -50,6 +54,12 @@ def worker(place: PodPlace, document: str) -> PodWork:
             finish = partial(staying.hand_back, attempt, job.work, job.folder(name), place.name)
         else:
             given.get_folder(f"{ROWS}/{place.group}", site.directory)
+        if target := body.get(PREDICTIONS):
+            number = job.tree.topology.workers.index(f"{name}/trainer-{place.index}")
+            own = OwnRows(site=name, worker=place.index, number=number)
+            finish = partial(
+                _put_first, partial(put_own, job.folder(name), target, own, body["label_names"]), finish
+            )
     for site in job.sites:
         job.folder(site.name).mkdir(parents=True)
     job.weights.mkdir()
@@ -59,6 +69,11 @@ def worker(place: PodPlace, document: str) -> PodWork:
         log_folder=folder / "logs",
         finish=finish,
     )
+
+
+def _put_first(put: Callable[[], None], then: Callable[[], None]) -> None:
+    put()
+    then()
 
 
 def _here(job: TableJob, folder: Path, place: PodPlace) -> TableJob:

@@ -3,20 +3,22 @@
 Drawing of the artifact's folder::
 
     predictions/
-      predictions.parquet    site, row (of the source), split, label, predicted, probability
+      manifest.json          see `training.predictions`
+      predictions.parquet    site, row (of the source), split, label, predicted, probability; of pods a folder
 
 Labels are names; `probability` is the softmax of the predicted class. For regression label and predicted are
 numbers, and there is no `probability`. A row without a split has an empty string.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from .._files import new_directory
-from ..training.outcome import PREDICTIONS, Outcome, probabilities
+from ..training.outcome import Outcome, probabilities
+from ..training.predictions import given_name, keep_judged, put_part, write_tables
 
 SPLIT_NAMES = np.array(["", "train", "validation", "test"], dtype=object)
 
@@ -40,6 +42,33 @@ def outcome_of(folder: Path, *, site: str, workers: Iterable[int]) -> Outcome:
     )
 
 
+def put_own(folder: Path, target: str, place: "OwnRows", label_names: Sequence[str]) -> None:
+    """Writes the table of one worker's rows to where the artifact goes, and leaves what metrics need.
+
+    Args:
+        folder: where the worker's outcome lies, and what was written is told.
+        target: path or URI of the artifact.
+        place: whose rows they are.
+        label_names: name of each class; empty for regression.
+    """
+    outcome = outcome_of(folder, site=place.site, workers=(place.worker,))
+    table = _table(outcome, np.array(label_names, dtype=object))
+    put_part(target, place.number, table).write(folder / given_name(place.worker))
+    keep_judged(folder / f"outcome-{place.worker}.npz")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OwnRows:
+    """Whose rows a table holds."""
+
+    site: str
+    """Name of the site."""
+    worker: int
+    """Number of the worker at its site."""
+    number: int
+    """Number of the worker among those of all sites."""
+
+
 def write_predictions(path: Path, outcomes: Sequence[Outcome], label_names: Sequence[str]) -> None:
     """Writes the artifact.
 
@@ -48,9 +77,7 @@ def write_predictions(path: Path, outcomes: Sequence[Outcome], label_names: Sequ
         outcomes: one a site.
         label_names: name of each class; empty for regression.
     """
-    with new_directory(path) as folder:
-        tables = [_table(outcome, np.array(label_names, dtype=object)) for outcome in outcomes]
-        pd.concat(tables, ignore_index=True).to_parquet(folder / PREDICTIONS, index=False)
+    write_tables(path, [_table(outcome, np.array(label_names, dtype=object)) for outcome in outcomes])
 
 
 def _table(outcome: Outcome, names: "np.ndarray[tuple[int], np.dtype[np.object_]]") -> pd.DataFrame:

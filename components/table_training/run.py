@@ -108,15 +108,15 @@ def _run(config: GeoTableConfig, shards: Path, outputs: Outputs, surroundings: S
         kept = _kept(config, source, read_in, outputs.model)
         job = job if kept is None else job.keeping_in(kept.folder)
         _say(job, framework)
-        training = ""
+        training, given = "", False
         if tree.places is None:
             surroundings.tell_created([])
             run_attempts(job.tree, lambda tree: processes(replace(job, tree=tree), framework), work / "logs")
         else:
-            launch = planned_launch(config, read_in, tree, surroundings.uris.get("model", ""))
+            launch = planned_launch(config, read_in, tree, surroundings.uris)
             training = launch.name
-            train_in_pods(job, framework, tree, launch, surroundings)
-        result = _write(job, framework, read_in, outputs, training)
+            given = train_in_pods(job, framework, tree, launch, surroundings)
+        result = _write(job, framework, read_in, outputs, training, given=given)
     if kept is not None:
         kept.forget()
     return result
@@ -174,10 +174,10 @@ def _say(job: TableJob, framework: str) -> None:
     )
 
 
-def _judged(job: TableJob, shards: Shards, predictions: Path, training: str) -> Classes | None:
-    """Writes the predictions, and returns how the rows were classified."""
+def _judged(job: TableJob, shards: Shards, predictions: Path | None, training: str) -> Classes | None:
+    """Writes the predictions, unless pods have, and returns how the rows were classified."""
     num_workers = job.config.num_workers
-    if shards.stay_at_sites:
+    if predictions is not None and shards.stay_at_sites:
         write_where(predictions, {site.name: site.uri for site in shards.sites}, training)
         if not shards.num_classes:
             return None
@@ -187,11 +187,14 @@ def _judged(job: TableJob, shards: Shards, predictions: Path, training: str) -> 
     outcomes = [
         outcome_of(job.folder(site.name), site=site.name, workers=range(num_workers)) for site in shards.sites
     ]
-    write_predictions(predictions, outcomes, shards.label_names)
+    if predictions is not None:
+        write_predictions(predictions, outcomes, shards.label_names)
     return _classes(outcomes, shards)
 
 
-def _write(job: TableJob, framework: str, shards: Shards, outputs: Outputs, training: str) -> Result:
+def _write(
+    job: TableJob, framework: str, shards: Shards, outputs: Outputs, training: str, *, given: bool
+) -> Result:
     config = job.config
     links = _links(job)
     metrics: dict[str, float] = {
@@ -215,7 +218,7 @@ def _write(job: TableJob, framework: str, shards: Shards, outputs: Outputs, trai
         metrics=metrics,
         history=history,
     )
-    classes = _judged(job, shards, outputs.predictions, training)
+    classes = _judged(job, shards, None if given else outputs.predictions, training)
     facts = {"model": config.entry_point or config.algorithm, "framework": framework, "seed": config.seed}
     measured = measured_of(job.tree, {name: link.both_ways for name, link in links.items()})
     write_report(

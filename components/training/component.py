@@ -139,7 +139,7 @@ def train_gnn(
             orphan_timeout_s=orphan_timeout_s,
         )
         paths = Outputs(model=Path(model.path), predictions=Path(predictions.path), report=Path(report.path))
-        uris = {"partitions": partitions.uri, "model": model.uri}
+        uris = {"partitions": partitions.uri, "model": model.uri, "predictions": predictions.uri}
         result = run(
             config,
             Path(partitions.path),

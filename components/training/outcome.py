@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from .._files import new_directory
+from .predictions import write_tables
 
-PREDICTIONS = "predictions.parquet"
 NO_SPLIT, TRAIN, VALIDATION, TEST = 0, 1, 2, 3
 _SPLIT_NAMES = np.array(["", "train", "validation", "test"], dtype=object)
 _METRICS = {"train_accuracy": TRAIN, "val_accuracy": VALIDATION, "test_accuracy": TEST}
@@ -27,8 +26,8 @@ class Outcome:
 
     site: str
     """Name of the site."""
-    node_ids: npt.NDArray[np.generic]
-    """The user's ids, [n]."""
+    node_ids: npt.NDArray[np.generic] | None
+    """The user's ids, [n]; None where pods wrote the predictions: only nodes with a split are here."""
     logits: npt.NDArray[np.float32]
     """[n, num_classes]."""
     labels: npt.NDArray[np.int64]
@@ -51,14 +50,16 @@ class Roc:
     """Area under the curve."""
 
 
-def read_outcome(work: Path, *, site: str, num_parts: int, node_ids: npt.NDArray[np.generic]) -> Outcome:
+def read_outcome(
+    work: Path, *, site: str, num_parts: int, node_ids: npt.NDArray[np.generic] | None
+) -> Outcome:
     """Joins the `outcome-<part>.npz` files that a site's trainers wrote.
 
     Args:
         work: the folder of the files.
         site: name of the site.
         num_parts: number of the site's parts.
-        node_ids: the user's ids in the order of DGL's ids.
+        node_ids: the user's ids in the order of DGL's ids; None where pods have written the predictions.
     """
     parts = []
     for part in range(num_parts):
@@ -121,35 +122,34 @@ def roc(outcomes: Sequence[Outcome], num_classes: int, split: int) -> Roc | None
 
 
 def write_predictions(path: Path, outcomes: Sequence[Outcome], label_names: Sequence[str]) -> None:
-    """Writes the predictions artifact, one table: id, site, split, label, predicted, probability.
-
-    It is `predictions.parquet` in the folder.     Labels are names; a node without a label has none, one
-    without a split an empty string.
+    """Writes the predictions artifact, one table.
 
     Args:
         path: the folder to write.
         outcomes: one a site.
         label_names: name of each class.
     """
+    write_tables(path, [predictions_of(outcome, label_names) for outcome in outcomes])
+
+
+def predictions_of(outcome: Outcome, label_names: Sequence[str]) -> pd.DataFrame:
+    """Returns the table of predictions: id, site, split, label, predicted, probability.
+
+    Labels are names; a node without a label has none, one without a split an empty string.
+    """
     names = np.array([*label_names, None], dtype=object)
-    tables = []
-    for outcome in outcomes:
-        share = probabilities(outcome.logits)
-        predicted = share.argmax(axis=1)
-        tables.append(
-            pd.DataFrame(
-                {
-                    "id": outcome.node_ids,
-                    "site": outcome.site,
-                    "split": _SPLIT_NAMES[outcome.split],
-                    "label": names[outcome.labels],
-                    "predicted": names[predicted],
-                    "probability": share[np.arange(len(share)), predicted],
-                }
-            )
-        )
-    with new_directory(path) as folder:
-        pd.concat(tables, ignore_index=True).to_parquet(folder / PREDICTIONS, index=False)
+    share = probabilities(outcome.logits)
+    predicted = share.argmax(axis=1)
+    return pd.DataFrame(
+        {
+            "id": outcome.node_ids,
+            "site": outcome.site,
+            "split": _SPLIT_NAMES[outcome.split],
+            "label": names[outcome.labels],
+            "predicted": names[predicted],
+            "probability": share[np.arange(len(share)), predicted],
+        }
+    )
 
 
 def _chosen(outcomes: Sequence[Outcome], split: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:

@@ -14,7 +14,9 @@ from .._launch.hand_over import HandOver
 from .._launch.pod import PodPlace, PodWork, orders_of
 from ..partition.own_part import open_part
 from .checkpoint import last_epoch
+from .own_predictions import OwnPredictions
 from .pod_plan import DONE, JOB_FOLDER, START, STEP, TORCH_PORT, USER_CODE
+from .predictions import given_name
 from .site import machine_roles, pod_run_id, shared_memory_prefix
 from .worker import BEST, HISTORY, JOB, TRAINER, WorkerJob, outcome_name
 
@@ -46,6 +48,10 @@ def machine(place: PodPlace, document: str) -> PodWork:
 
     def finish() -> None:
         results = [outcome_name(place.index), *((BEST, HISTORY) if place.index == 0 else ())]
+        if target := body["predictions"]:
+            own = OwnPredictions(uri=body["partitions"], site=site, part=place.index)
+            own.put(work, target, place.index)
+            results.append(given_name(place.index))
         for name in results:
             hand_over.put_file(work / name, f"{DONE}/{name}")
 

@@ -7,8 +7,9 @@ the launch's hand-over::
       job/job.json             the job, with options and model
       job/start.safetensors    only when a trained GNN is started from
       job/user_code/           only when the model is the user's own
-      partitions/              only when the artifact lies in no object store; pod i reads part i of it
-      done/outcome-<i>.npz     of pod i
+      partitions/              only when pods cannot read the artifact where it lies; pod i reads part i of it
+      done/outcome-<i>.npz     of pod i; what metrics need of it where pods write the predictions themselves
+      done/given-<i>.json      only then: which table pod i has written
       done/best.safetensors    of pod 0, as history.json
 """
 
@@ -17,7 +18,6 @@ from pathlib import Path
 
 from .._files import InputError, local_path, sha256
 from .._files.manifest import NAME
-from .._files.uri import is_object_store
 from .._images import image
 from .._launch.launch_options import options_of_work, own_pod
 from .._launch.manifests import launch_name
@@ -32,6 +32,7 @@ from .site import DGL_PORT
 STEP = "train_gnn"
 GROUP = "worker"
 PARTITIONS = "partitions"
+PREDICTIONS = "predictions"
 JOB_FOLDER = "job"
 START = "start.safetensors"
 USER_CODE = "user_code"
@@ -52,24 +53,27 @@ def planned(
 
     Args:
         config: how to train, and where.
-        inputs: path or URI by name: `partitions`, and `model`, the URI of the output, which the hand-over is
-            beside where none is given.
+        inputs: path or URI by name: `partitions`, and of the outputs: `predictions`, which pods write
+            themselves where they reach it, and `model`, which the hand-over is beside where none is given.
         settings: of the pods.
         site: the site on this machine, where the artifact is here too; it tells the size of shared memory.
 
     Raises:
         InputError: an option or input that is wrong.
     """
-    uri = inputs[PARTITIONS]
+    uri, output = inputs[PARTITIONS], inputs.get(PREDICTIONS, "")
     path = local_path(uri)
     site = site or chosen_site(partitions_at(uri), config.site)
     options = options_of_work(config)
-    told = {"options": options, "partitions": sha256(path / NAME) if path else uri}
+    target = output if config.pods_reach(output, settings) else ""
+    of_data = sha256(path / NAME) if path else uri
+    told = {"options": options, "partitions": of_data, **({"to": target} if target else {})}
     name = launch_name(STEP, run_id=config.run_id, task=STEP, inputs=told)
     hand_over = config.hand_over_of(name, inputs.get("model", ""), settings)
     orders = PodOrders.of(config, step=STEP, hand_over=hand_over)
     body = {
-        "partitions": uri if is_object_store(uri) else f"{hand_over}/{PARTITIONS}",
+        "partitions": uri if config.pods_reach(uri, settings) else f"{hand_over}/{PARTITIONS}",
+        "predictions": target,
         "site": site.graph_name,
         "timeout_s": config.timeout_s,
     }

@@ -106,11 +106,15 @@ def run(
             start=None if start is None else start.weights,
         )
         if config.launches_pods:
-            train_in_pods(job, site, partitions, surroundings)
+            given = train_in_pods(job, site, partitions, surroundings)
         else:
+            given = False
             _train(job, site)
-        outcome = read_outcome(work, site=site.name, num_parts=site.num_parts, node_ids=site.node_ids())
+        ids = None if given else site.node_ids()  # pods have written the predictions with them
+        outcome = read_outcome(work, site=site.name, num_parts=site.num_parts, node_ids=ids)
         result = _write(config, parts, source, [outcome], work, outputs)
+        if not given:
+            write_predictions(outputs.predictions, [outcome], parts.label_names)
     if job.checkpoints is not None:
         forget(job.checkpoints)
     shutil.rmtree(beside, ignore_errors=True)
@@ -212,7 +216,6 @@ def _write(
     write_trained_gnn(
         outputs.model, source=source, weights=work / BEST, schema=schema, metrics=metrics, history=rows
     )
-    write_predictions(outputs.predictions, outcomes, parts.label_names)
     split = judged_split(outcomes)
     matrix = confusion(outcomes, parts.num_classes, split)
     curve = roc(outcomes, parts.num_classes, split)

@@ -10,13 +10,13 @@ Drawing of the hand-over that the step and all pods reach::
 Knows nothing of what the pods do.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ..._files import InputError
+from ..._files import InputError, local_path
 from ..._files.uri import is_object_store
 from ..._images import image
 from ..._launch.cluster import Cluster, Placed
@@ -146,6 +146,20 @@ def at_places(
         )
         for (cluster, namespace), groups in at.items()
     ]
+
+
+def reach_all(options: LaunchOptions, uri: str, places: Iterable[GroupPlace]) -> bool:
+    """Tells whether the pods of all places read and write an artifact where it lies.
+
+    Args:
+        options: the step's.
+        uri: path or URI of the artifact.
+        places: where the pods go.
+    """
+    far = local_path(uri) is not None  # other clusters see no path of this one
+    return all(
+        options.pods_reach(uri, place.settings) and (place.cluster.in_cluster or not far) for place in places
+    )
 
 
 def _check_hand_over(uri: str, held: Sequence[Held]) -> None:

@@ -64,6 +64,33 @@ def test_of_many_that_create_at_once_one_succeeds(uri: str) -> None:
     assert Folder(uri).names() == ["only"]
 
 
+def test_parts_of_files_are_read_and_files_discarded(uri: str) -> None:
+    folder = Folder(uri)
+    folder.discard("a")
+    folder.replace("a", b"0123456789")
+    assert (folder.read_range("a", 2, 5), folder.read_range("a", 8, 20)) == (b"234", b"89")
+    folder.discard("a")
+    assert folder.read("a") is None
+    with pytest.raises(InputError, match="deep/er/a: no such file"):
+        folder.read_range("a", 0, 1)
+
+
+def test_of_another_artifact_the_manifest_goes_first(
+    uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Folder(uri).within("artifact")
+    folder.put_artifact(artifact(tmp_path / "first", "one"))
+
+    def fail(self: Folder, source: Path, name: str) -> None:
+        raise InputError("the disk is full")
+
+    monkeypatch.setattr(Folder, "put_file", fail)
+    with pytest.raises(InputError, match="full"):
+        folder.put_artifact(artifact(tmp_path / "second", "two"))
+    assert folder.read("manifest.json") is None
+    assert folder.read("in/a") == b"one"
+
+
 def test_an_artifact_comes_back_whole_and_an_equal_one_is_left(uri: str, tmp_path: Path) -> None:
     first = artifact(tmp_path / "first", "one")
     folder = Folder(uri).within("artifact")

@@ -3,14 +3,15 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
-from geokfp.components._files import ArtifactError, InputError
+from geokfp.components._files import ArtifactError, Folder, InputError
 from geokfp.components._launch import ProcessFailed
 from geokfp.components._launch.as_processes import run_as_processes
 from geokfp.components._launch.launch_step import Surroundings
 from geokfp.components._launch.pods import PodSettings
 from geokfp.components.partition.config import PartitionConfig
-from geokfp.components.partition.own_part import open_part, partitions_at
+from geokfp.components.partition.own_part import open_part, own_node_ids, partitions_at
 from geokfp.components.partition.partitions import read_partitions
 from geokfp.components.partition.pod_plan import planned
 from geokfp.components.partition.run import run
@@ -55,6 +56,44 @@ def test_a_pod_writes_what_the_step_writes(graph: Path, partitions: Path, tmp_pa
     assert [path for path in (tmp_path / "shared").rglob("*") if path.is_file()] == []
 
 
+@pytest.mark.long
+def test_a_pod_writes_straight_to_the_store(
+    graph: Path, partitions: Path, tmp_path: Path, bucket: str
+) -> None:
+    uris = {"graph": f"minio://{bucket}/graph", "partitions": f"minio://{bucket}/partitions"}
+    Folder(uris["graph"]).put_artifact(graph)
+    Folder(uris["partitions"]).replace("manifest.json", b"of an earlier run")
+    target = tmp_path / "partitions"
+    result = run(
+        in_a_pod(tmp_path, hand_over=""),
+        graph,
+        partitions=target,
+        report=tmp_path / "report.html",
+        surroundings=Surroundings(run=run_as_processes, uris=uris),
+    )
+    assert not target.exists()  # as the artifact's path stays empty, the store's is kept
+    Folder(uris["partitions"]).fetch_artifact(target)
+    assert read_partitions(target).quality == result.metrics == read_partitions(partitions).quality
+    assert Folder(f"s3://{bucket}").names() == ["graph", "partitions"]
+
+
+@pytest.mark.parametrize(
+    ("hand_over", "mounted", "handed_over"),
+    [("", (), False), ("s3://b/other", (), False), ("/data", (), True), ("/data", ("/data",), True)],
+)
+def test_a_pod_reads_and_writes_artifacts_in_a_store_unless_it_sees_a_volume_alone(
+    tmp_path: Path, hand_over: str, mounted: tuple[str, ...], handed_over: bool
+) -> None:
+    settings = PodSettings(volume_mounts=tuple({"name": "v", "mountPath": path} for path in mounted))
+    uris = {"graph": "s3://b/graph", "partitions": "s3://b/partitions"}
+    (launch,) = planned(in_a_pod(tmp_path, hand_over=hand_over), uris, settings)
+    document = json.loads(launch.groups[0].document)
+    if handed_over:
+        assert (document["graph"], document["partitions"]) == (f"/data/{launch.name}/graph", "")
+    else:
+        assert (document["graph"], document["partitions"]) == ("s3://b/graph", "s3://b/partitions")
+
+
 def test_a_graph_that_is_not_there_is_named_before_anything_starts(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"absent: no such folder .*a graph artifact is needed"):
         planned(in_a_pod(tmp_path), {"graph": str(tmp_path / "absent")}, PodSettings())
@@ -88,6 +127,8 @@ def test_one_part_is_read_where_it_lies_or_copied_alone(partitions: Path, tmp_pa
         *(f"site-0/part-1/{name}" for name in ("edge_feat.dgl", "graph.dgl", "node_feat.dgl")),
     ]
     assert copied.directory == tmp_path / "own/site-0"
+    ids = [own_node_ids("memory://store/partitions", copied, part) for part in range(2)]
+    assert np.concatenate(ids).tolist() == read_partitions(partitions).sites[0].node_ids().tolist()
     assert copied.num_nodes == site.num_nodes
 
 

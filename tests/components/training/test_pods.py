@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from geokfp.components._files import Folder, InputError
+from geokfp.components._files import Folder, InputError, read_manifest
 from geokfp.components._launch import ProcessFailed
 from geokfp.components._launch.as_processes import run_as_processes
 from geokfp.components._launch.launch_step import Surroundings
@@ -123,3 +123,66 @@ def test_pods_read_their_own_part_from_the_object_store(partitions, tmp_path, bu
     )
     assert spread.metrics["test_accuracy"] == alone.metrics["test_accuracy"]
     assert Folder(f"minio://{bucket}").names() == ["partitions"]
+
+
+def in_store(bucket: str, scheme: str = "s3") -> dict[str, str]:
+    return {name: f"{scheme}://{bucket}/{name}" for name in ("partitions", "model", "predictions")}
+
+
+@pytest.mark.parametrize(
+    ("hand_over", "predictions", "mounted", "target"),
+    [
+        ("", "s3://b/predictions", (), True),
+        ("gs://other/folder", "minio://b/predictions", (), True),
+        ("/data", "s3://b/predictions", (), False),
+        ("/data", "/data/out/predictions", ("/data",), True),
+        ("", "/data/out/predictions", ("/other",), False),
+        ("", "", (), False),
+    ],
+)
+def test_predictions_go_to_their_artifact_where_pods_reach_it(
+    partitions, tmp_path, hand_over, predictions, mounted, target
+):
+    config = in_pods(tmp_path, hand_over=hand_over)
+    settings = PodSettings(volume_mounts=tuple({"name": "v", "mountPath": path} for path in mounted))
+    inputs = {"partitions": str(partitions), "model": "s3://b/model"}
+    (launch,) = planned(config, {**inputs, "predictions": predictions}, settings)
+    assert json.loads(launch.groups[0].document)["predictions"] == (predictions if target else "")
+    assert (launch.name == planned(config, inputs, settings)[0].name) is not target
+
+
+@pytest.mark.long
+def test_pods_write_predictions_straight_to_the_store(partitions, tmp_path, bucket):
+    here, there = outputs(tmp_path / "here"), outputs(tmp_path / "there")
+    uris = in_store(bucket, "minio")
+    Folder(uris["partitions"]).put_artifact(partitions)
+    alone = run(TrainingConfig(epochs=2), partitions, here)
+    config = in_pods(tmp_path, epochs=2, hand_over="")
+    spread = run(config, partitions, there, Surroundings(run=run_as_processes, uris=uris))
+
+    assert not there.predictions.exists()  # as the artifact's path stays empty, the store's is kept
+    assert spread.metrics["test_accuracy"] == alone.metrics["test_accuracy"]
+    assert spread.confusion.tolist() == alone.confusion.tolist()
+    assert spread.roc == alone.roc
+    Folder(uris["predictions"]).fetch_artifact(there.predictions)
+    manifest = read_manifest(there.predictions, kind="geokfp.predictions", version=1)
+    assert manifest["num_rows"] == 300
+    assert sorted(manifest["files"]) == [f"predictions.parquet/part-0000{part}.parquet" for part in (0, 1)]
+    tables = [pd.read_parquet(out.predictions / "predictions.parquet") for out in (here, there)]
+    pd.testing.assert_frame_equal(*tables)
+    assert Folder(f"minio://{bucket}").names() == ["partitions", "predictions"]
+
+
+@pytest.mark.long
+def test_a_failed_training_leaves_no_predictions_that_read_as_whole(partitions, tmp_path, bucket):
+    uris = in_store(bucket)
+    Folder(uris["predictions"]).replace("manifest.json", b"of an earlier run")
+    Folder(uris["predictions"]).replace("predictions.parquet/part-00000.parquet", b"of an earlier run")
+    with pytest.raises(ProcessFailed, match=r"s3://.*/partitions/manifest.json: no such file"):
+        run(
+            in_pods(tmp_path, hand_over=""),
+            partitions,
+            outputs(tmp_path / "out"),
+            Surroundings(run=run_as_processes, uris=uris),
+        )
+    assert Folder(f"s3://{bucket}").names() == []
