@@ -19,7 +19,7 @@ from .api_errors import ApiError, Stopped, tried
 from .cluster import Cluster, Document, WatchSettings
 from .errors import ClusterFailed
 from .manifests import RUN_LABEL, owned
-from .object_paths import collection_path, is_ending, label, object_path, owner_uids
+from .object_paths import collection_path, is_ending, is_job, label, object_path, owner_uids
 
 
 class Api(Protocol):
@@ -59,7 +59,7 @@ class Created:
     objects: tuple[Document, ...]
     """In the order of their creation."""
     adopted: bool
-    """Whether the owner was there already."""
+    """Whether what starts pods was there already; where nothing does, whether the owner was."""
 
     @property
     def owner(self) -> Document:
@@ -91,8 +91,11 @@ class Creation:
         with guard.creating():
             owner, adopted = self._create(first, owner_uid="", guard=guard)
         uid = str(owner["metadata"]["uid"])
-        found = [self._create(owned(dict(other), dict(owner)), owner_uid=uid)[0] for other in others]
-        return Created(objects=(owner, *found), adopted=adopted)
+        found = [self._create(owned(dict(other), dict(owner)), owner_uid=uid) for other in others]
+        jobs = [there for document, there in found if is_job(document)]
+        return Created(
+            objects=(owner, *(document for document, _ in found)), adopted=any(jobs) if jobs else adopted
+        )
 
     def free(self, owner: Document) -> bool:
         """Deletes the owner, and so all that it owns.

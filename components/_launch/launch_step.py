@@ -6,7 +6,7 @@ Knows nothing of what they do, nor of Kubernetes: who runs the launches is given
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -42,6 +42,13 @@ class PodRunner(Protocol):
         """Returns when all have ended well; raises `ProcessFailed` otherwise. See `run_on_clusters`."""
 
 
+class PortOpener(Protocol):
+    """Opens a port of a launch that is not there yet, where its Service alone tells where it is reached."""
+
+    def __call__(self, placed: Placed, group: str) -> AbstractContextManager[tuple[str, int]]:
+        """Yields host and port of a group; the launch is run in the block. See `opened_port`."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Surroundings:
     """What a step that may start pods has from where it runs."""
@@ -57,6 +64,8 @@ class Surroundings:
     """File to which the reference of what was started goes, before it is waited for."""
     run: PodRunner | None = None
     """Who runs launches; None is their cluster."""
+    open_port: PortOpener | None = None
+    """Who opens ports; None is the launch's cluster."""
 
     def in_run(self, options: Options) -> Options:
         """Returns a step's options, with its own pod's run where they name none and pods are to be started.
@@ -161,13 +170,37 @@ def run_launches(
         raise _told_by_pods(error, launches) from error
 
 
+def opened(
+    placed: Placed, group: str, options: LaunchOptions, surroundings: Surroundings
+) -> AbstractContextManager[tuple[str, int]]:
+    """Returns what yields host and port at which a group will be reached; its launch is run in that block.
+
+    Args:
+        placed: the launch.
+        group: name of the group, which has a `service` whose address is not known.
+        options: the step's.
+        surroundings: the step's.
+
+    Raises:
+        ProcessFailed: on entry: the cluster gives no address in time.
+    """
+    if surroundings.open_port is not None:
+        return surroundings.open_port(placed, group)
+    from .opened import opened_port
+
+    return opened_port(placed, group, _patience(options))
+
+
+def _patience(options: LaunchOptions) -> WatchSettings:
+    return WatchSettings(
+        start_timeout_s=float(options.start_timeout_s), beat_s=min(10.0, options.orphan_timeout_s / 4)
+    )
+
+
 def _on_clusters(options: LaunchOptions) -> PodRunner:
     from .cluster_run import run_on_clusters
 
-    settings = WatchSettings(
-        start_timeout_s=float(options.start_timeout_s), beat_s=min(10.0, options.orphan_timeout_s / 4)
-    )
-    return partial(run_on_clusters, settings=settings)
+    return partial(run_on_clusters, settings=_patience(options))
 
 
 class _Beat:

@@ -79,18 +79,25 @@ class PodService:
     kind: str
     """`LoadBalancer` or `NodePort`."""
     port: int
-    """Port that it is reached at; of every node with `NodePort`."""
+    """Port that it is reached at; of every node with `NodePort`, 0 for one that the cluster chooses."""
     target_port: int
     """Port that the pod listens at."""
     address: str = ""
-    """IPv4 address or name that it is reached at, as far as it is known before."""
+    """IPv4 address or name that it is reached at; empty for one that the cluster gives a `LoadBalancer`."""
 
     def __post_init__(self) -> None:
         if self.kind not in SERVICES:
             raise InputError(f"service {self.kind!r}: must be one of {', '.join(SERVICES)}")
+        if self.kind == "NodePort" and not self.port:
+            return
         least, most = NODE_PORTS if self.kind == "NodePort" else (1, 65535)
         if not least <= self.port <= most:
             raise InputError(f"port {self.port} of a {self.kind}: must be {least} to {most}")
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it is known beforehand where it is reached."""
+        return bool(self.address and self.port)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -8,6 +8,7 @@ from ..training.predictions import GivenPart, complete, completed_or_removed, gi
 from ..training.worker import BEST, HISTORY
 from .attempts import repeat
 from .clusters.launching import TreeLaunch, Wanted, run_attempt
+from .clusters.opened_root import opened_root
 from .job import JOB, METRICS, GeoJob
 from .planned_tree import PlannedTree
 from .pod_machine import PARTITIONS, START, USER_CODE
@@ -47,12 +48,13 @@ def train_in_pods(
     wanted = Wanted(job.work, (*folders, f"{METRICS}/", BEST, HISTORY))
 
     def attempt(whole: TreeJob, number: int) -> None:
-        # The same for a step that is run again, whose pods may still be there.
-        told = replace(job, tree=replace(whole, run_id=f"{launch.name[-10:]}-{number}"))
-        told.write()
-        forget_restarts(launch.attempt(number))
-        launch.attempt(number).put_file(job.work / JOB, JOB)
-        run_attempt(launch, tree, number, surroundings, wanted)
+        with opened_root(launch, tree, number, whole, surroundings) as reached:
+            # The same for a step that is run again, whose pods may still be there.
+            told = replace(job, tree=replace(reached, run_id=f"{launch.name[-10:]}-{number}"))
+            told.write()
+            forget_restarts(launch.attempt(number))
+            launch.attempt(number).put_file(job.work / JOB, JOB)
+            run_attempt(launch, tree, number, surroundings, wanted)
 
     target = launch.body[PREDICTIONS]
     with completed_or_removed(target), launch.freed():

@@ -5,6 +5,7 @@ from dataclasses import replace
 from .._launch.launch_step import Surroundings
 from ..geo_training.attempts import repeat
 from ..geo_training.clusters.launching import TreeLaunch, Wanted, run_attempt
+from ..geo_training.clusters.opened_root import opened_root
 from ..geo_training.job import METRICS
 from ..geo_training.planned_tree import PlannedTree
 from ..geo_training.tree_job import TreeJob
@@ -43,11 +44,12 @@ def train_in_pods(
     wanted = Wanted(job.work, (*folders, f"{WEIGHTS}/", f"{METRICS}/", TOTALS))
 
     def attempt(whole: TreeJob, number: int) -> None:
-        # The same for a step that is run again, whose pods may still be there.
-        told = replace(job, tree=replace(whole, run_id=f"{launch.name[-10:]}-{number}"))
-        told.write()
-        launch.attempt(number).put_file(job.work / JOB, JOB)
-        run_attempt(launch, tree, number, surroundings, wanted)
+        with opened_root(launch, tree, number, whole, surroundings) as reached:
+            # The same for a step that is run again, whose pods may still be there.
+            told = replace(job, tree=replace(reached, run_id=f"{launch.name[-10:]}-{number}"))
+            told.write()
+            launch.attempt(number).put_file(job.work / JOB, JOB)
+            run_attempt(launch, tree, number, surroundings, wanted)
 
     target = str(launch.body.get(PREDICTIONS, ""))
     with completed_or_removed(target), launch.freed():

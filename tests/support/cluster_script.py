@@ -12,6 +12,8 @@ from .api_server import ApiServerDouble
 
 Document = dict[str, Any]
 DEADLINE_S = 30.0
+NODE_PORT = 31234
+"""What the double chooses where a Service names none."""
 
 
 class ClusterScript:
@@ -20,6 +22,8 @@ class ClusterScript:
     def __init__(self, server: ApiServerDouble, namespace: str = "geo") -> None:
         self.server = server
         self.namespace = namespace
+        self.addresses: list[str] = []
+        """What Services of type LoadBalancer get as they are made, one after the other."""
         self._clock = 0
         self.at_birth: dict[str, Callable[[], None]] = {}
         """Called by replica as its pod is made: nobody sees it in another state."""
@@ -102,6 +106,17 @@ class ClusterScript:
         """Sets the phase of all DGLJobs."""
         self._set_jobs("dgljobs", "qihoo.net/v1alpha1", {"phase": phase})
 
+    def balance(self, name: str, **ingress: str) -> None:
+        """Gives a Service of type LoadBalancer an address, once it is there: `ip=` or `hostname=`."""
+        key = self._key("v1", "services")
+
+        def there() -> bool:
+            return any(one["metadata"]["name"] == name for one in self.server.store.listed(key, {})["items"])
+
+        self.wait_for(there, f"the Service {name}")
+        status = {"loadBalancer": {"ingress": [ingress]}}
+        self.server.store.change(key, name, lambda service: service.update(status=status))
+
     def pods(self) -> list[Document]:
         return list(self.server.store.listed(self._key("v1", "pods"), {})["items"])
 
@@ -138,6 +153,10 @@ class ClusterScript:
 
     def _on_create(self, key: str, document: Document) -> None:
         spec = document.get("spec") or {}
+        if document["kind"] == "Service" and spec.get("type") == "NodePort":
+            self.server.store.change(key, document["metadata"]["name"], _choose_port)
+        if document["kind"] == "Service" and spec.get("type") == "LoadBalancer" and self.addresses:
+            self.balance(document["metadata"]["name"], ip=self.addresses.pop(0))
         if document["kind"] == "Job":
             self._make_pods(document, document["metadata"]["name"], spec["template"], spec["completions"])
         if document["kind"] == "JobSet":
@@ -203,3 +222,8 @@ class ClusterScript:
     def _key(self, api_version: str, plural: str) -> str:
         root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
         return f"{root}/namespaces/{self.namespace}/{plural}"
+
+
+def _choose_port(service: Document) -> None:
+    (port,) = service["spec"]["ports"]
+    port.setdefault("nodePort", NODE_PORT)

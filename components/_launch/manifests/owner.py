@@ -49,14 +49,18 @@ def opened_services(launch: PodLaunch) -> list[dict[str, Any]]:
 
 
 def _opened(launch: PodLaunch, group: PodGroup, service: PodService) -> dict[str, Any]:
-    port: dict[str, Any] = {"name": "opened", "port": service.port, "targetPort": service.target_port}
+    port: dict[str, Any] = {
+        "name": "opened",
+        "port": service.port or service.target_port,
+        "targetPort": service.target_port,
+    }
     spec: dict[str, Any] = {
         "type": service.kind,
         "selector": {LAUNCH_LABEL: launch.name, GROUP_LABEL: group.name},
         "ports": [port],
     }
     if service.kind == "NodePort":
-        port["nodePort"] = service.port
+        port |= {"nodePort": service.port} if service.port else {}
     elif _is_ipv4(service.address):
         spec["loadBalancerIP"] = service.address
     return {

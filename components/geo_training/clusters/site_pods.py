@@ -11,7 +11,8 @@ Beside the addresses of `topology.py` each site takes::
     storage              URI of the site's own store
 
 and `root_pod` the same of the root's, but `storage`, and `service`, the type of the Service that opens the
-root's port to other clusters. Knows nothing of what the pods do.
+root's port to other clusters. Where `root` is missing, a `LoadBalancer` tells its address itself; where it is
+a host alone, a `NodePort` its port. Knows nothing of what the pods do.
 """
 
 from collections.abc import Mapping, Sequence
@@ -118,7 +119,8 @@ def addresses(options: Mapping[str, Any]) -> dict[str, Any]:
         for name, site in options.get("sites", {}).items()
         if "accepts" in site
     }
-    return {"sites": sites} | ({"root": options["root"]} if "root" in options else {})
+    known = "root" in options and not _is_host(options)
+    return {"sites": sites} | ({"root": options["root"]} if known else {})
 
 
 def places(
@@ -155,10 +157,11 @@ def places(
         certificates=_certificates(options, sites, certificates),
     )
     apart = [site for site in sites if not found.together(site)]
-    if root_needed and apart and "root" not in options:
+    if root_needed and apart and "root" not in options and root.service is None:
         raise InputError(
             f"topology['root'] is missing; site {apart[0]!r} is in another cluster or namespace than the "
-            "root, allowed then: host:port at which the root is reached from there"
+            "root, allowed then: host:port at which the root is reached from there, or none with the service "
+            "LoadBalancer of root_pod"
         )
     return found
 
@@ -204,12 +207,22 @@ def _service(options: Mapping[str, Any]) -> PodService | None:
     if not kind:
         return None
     if "root" not in options:
-        raise InputError(
-            f"topology['root_pod']['service'] is {kind!r}, allowed with topology['root'] only: host:port at "
-            "which the Service is reached"
-        )
+        if kind == "NodePort":
+            raise InputError(
+                f"topology['root_pod']['service'] is {kind!r}, allowed with topology['root'] only: a node's "
+                "host, or host:port, at which the Service is reached"
+            )
+        return PodService(kind=kind, port=ROOT_PORT, target_port=ROOT_PORT)
+    if _is_host(options):
+        return PodService(kind=kind, port=0, target_port=ROOT_PORT, address=options["root"])
     root = Address.parse(options["root"], "topology['root']")
     return PodService(kind=kind, port=root.port, target_port=ROOT_PORT, address=root.host)
+
+
+def _is_host(options: Mapping[str, Any]) -> bool:
+    """Whether `root` is a host alone, as it may be where the cluster chooses the port of its nodes."""
+    root, service = options.get("root"), options.get("root_pod", {}).get("service")
+    return service == "NodePort" and isinstance(root, str) and bool(root) and ":" not in root
 
 
 def _certificates(options: Mapping[str, Any], sites: Sequence[str], certificates: str) -> str:

@@ -71,7 +71,7 @@ def test_each_cluster_has_a_launch_of_its_own_and_the_root_comes_first(shards):
     config = GeoTableConfig(**COMMON, **CONFIGS["two_clusters"])
     read = read_shards(shards)
     tree = planned_tree(config, read, Path(), SETTINGS)
-    here, oslo = placed_launches(planned_launch(config, read, tree, ""), tree)
+    here, oslo = placed_launches(planned_launch(config, read, tree, {}), tree)
     assert (here.cluster.kubeconfig, here.launch.namespace) == ("", "geo")
     assert [group.name for group in here.launch.groups] == ["root", "site-1"]
     assert oslo.cluster == Cluster(name="site-0", kubeconfig="/secrets/oslo/config", context="oslo")
@@ -84,7 +84,7 @@ def test_a_second_attempt_has_objects_and_a_hand_over_of_its_own(shards):
     config = GeoTableConfig(**COMMON, **CONFIGS["one_cluster"])
     read = read_shards(shards)
     tree = planned_tree(config, read, Path(), SETTINGS)
-    launch = planned_launch(config, read, tree, "")
+    launch = planned_launch(config, read, tree, {})
     first, second = placed_launches(launch, tree, 0)[0], placed_launches(launch, tree, 1)[0]
     assert second.launch.name == f"{first.launch.name}-1"
     assert launch.attempt(1).uri == f"s3://bucket/hand-over/{launch.name}/attempt-1"
@@ -138,3 +138,16 @@ def test_what_cannot_be_started_is_refused_before_anything_is(shards, options, r
     with pytest.raises(InputError, match=reason):
         config = GeoTableConfig(**{**COMMON, **CONFIGS["one_cluster"], **options})
         planned(config, {"shards": str(shards)}, SETTINGS)
+
+
+def test_predictions_go_to_their_artifact_where_the_pods_of_all_sites_reach_it(shards):
+    def given(hand_over, output):
+        config = GeoTableConfig(**{**COMMON, **CONFIGS["one_cluster"], "hand_over": hand_over})
+        read = read_shards(shards)
+        tree = planned_tree(config, read, Path(), SETTINGS)
+        return dict(planned_launch(config, read, tree, {"predictions": output}).body)
+
+    body = given("s3://b/h", "s3://b/predictions")
+    assert body["predictions"] == "s3://b/predictions"
+    assert list(body["label_names"]) == list(read_shards(shards).label_names)
+    assert given("/data", "s3://b/predictions") == given("s3://b/h", "/tmp/predictions") == {}

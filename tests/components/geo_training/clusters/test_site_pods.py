@@ -30,6 +30,28 @@ TWO = {
 }
 
 
+@pytest.mark.parametrize(
+    ("options", "service"),
+    [
+        (
+            {"root_pod": {"service": "LoadBalancer"}},
+            PodService(kind="LoadBalancer", port=7000, target_port=7000),
+        ),
+        (
+            {"root": "hub", "root_pod": {"service": "NodePort"}},
+            PodService(kind="NodePort", port=0, target_port=7000, address="hub"),
+        ),
+    ],
+)
+def test_where_the_root_is_reached_may_be_for_its_cluster_to_say(options, service):
+    apart = {**options, "sites": {"oslo": {"cluster": {"context": "oslo"}}}}
+    assert check_pods(apart) == ()
+    found = places(apart, SITES, COMMON, "")
+    assert found.root.service == service
+    assert not found.root.service.is_known
+    assert places(TWO, SITES, COMMON, "").root.service.is_known
+
+
 def test_without_a_word_all_pods_are_where_the_step_is():
     found = places({}, SITES, COMMON, "")
     assert not found.are_apart
