@@ -107,6 +107,7 @@ def test_what_an_earlier_try_left_keeps_its_address_unless_that_has_failed(
     api = ApiServer(one.cluster, request_s=20.0)
     guard = Deletion(lambda: api.ready_request("DELETE", "/", {}))
     Creation(api, one.cluster, quick(), threading.Event()).create(MANIFESTS["job"].objects(one.launch), guard)
+    guard.close()
     api.close()  # and was killed: it leaves all there
     with opened_port(one, "root", quick()) as address:
         assert address == ("10.0.0.1", 7000)
