@@ -162,3 +162,30 @@ def test_it_needs_no_installation_at_run_time_and_names_its_image(name: str) -> 
     container = getattr(components, name).component_spec.implementation.container
     assert re.fullmatch(r"geokfp-(training|geomx|export):\d+\.\d+\.\d+", container.image)
     assert not any("pip install" in part for part in container.command)
+
+
+@pytest.mark.parametrize(
+    ("name", "artifacts"),
+    [
+        ("partition_graph", {"graph", "partitions"}),
+        ("train_gnn", {"partitions", "model", "predictions"}),
+        ("geo_train_gnn", {"partitions", "model", "predictions"}),
+        ("geo_train", {"model", "predictions"}),
+    ],
+)
+def test_pods_are_told_where_artifacts_lie(
+    name: str, artifacts: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: dict[str, str] = {}
+
+    def run(*given: Any, surroundings: Any = None, **outputs: Any) -> None:
+        seen.update((surroundings or given[-1]).uris)
+        raise InputError("seen")
+
+    monkeypatch.setattr(f"geokfp.components.{CONFIGS[name][0]}.run.run", run)
+    inputs = {key: tmp_path / key for key in ("graph", "partitions", "shards")}
+    where = {"launcher": "job", "run_id": "r", "namespace": "n", "hand_over": "/data"}
+    across = {} if name in ("partition_graph", "train_gnn") else {"plain_text": True}
+    with pytest.raises(InputError, match="seen"):
+        call(name, tmp_path, **inputs, **where, **across, **NEEDED.get(name, {}))
+    assert seen == {key: str(tmp_path / key) for key in artifacts}
