@@ -1,13 +1,24 @@
 """Which choices go together."""
 
+import re
+
 from .._files import InputError
 from .compression import Compression
+from .compression import compression as compression_named
 from .relaying.allowed import check_relaying
 from .scheduling import Transmission
 from .synchronization import Synchronization
 
+_AUTO = re.compile(r"^\s*auto\b(\s*\(\s*\))?")
 _PAST_ONE_ROOT = ("multigps", "tsengine")
 """Rules by which changes travel over other links than those between the sites and one root."""
+
+
+def written_compression(synchronization: Synchronization, text: str) -> str:
+    """Returns a compression without `auto` where nobody plans: it is `none` there, with the same rules."""
+    if synchronization.is_planned or not compression_named(text).is_planned:
+        return text
+    return _AUTO.sub("none", text)
 
 
 def check_choices(
@@ -27,12 +38,7 @@ def check_choices(
     Raises:
         InputError: they do not go together; names both, and what is allowed.
     """
-    if compression.is_planned and not synchronization.is_planned:
-        raise InputError(
-            "compression 'auto' follows the plans of synchronization 'auto', allowed with others: one that "
-            "has a name of its own, such as none or quantized"
-        )
-    if compression.is_planned and "dgt" in transmission.rules:
+    if compression.is_planned and synchronization.is_planned and "dgt" in transmission.rules:
         raise InputError(
             "transmission rule dgt with compression 'auto': blocks are not encoded as planned, allowed: a "
             "compression that has a name of its own, such as none or quantized"

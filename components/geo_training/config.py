@@ -37,14 +37,15 @@ class GeoTrainingConfig(LearningConfig, LaunchOptions):
     machine; links between sites are TLS then, in which both ends show certificates."""
     plain_text: bool = False
     """Whether links may leave this machine without TLS; only for networks that are trusted."""
-    synchronization: str = "fsa"
-    """How the sites keep in step: a technique with its options, then rules, such as `fsa` (every worker of
-    every site in every step), `mixed(optimizer=dcasgd(rate=0.01))` (the root's optimizer in the place of the
-    workers') or `hfa(k1=20) + outer(momentum=0.9)`; README.md lists them."""
-    compression: str = "none"
-    """How gradients and changes of weights travel between sites, both ways: a technique with its options,
-    then rules, such as `none` (dense FP32), `fp16` or `top_k(ratio=0.015, bits=2) + zstd`; README.md lists
+    synchronization: str = "auto"
+    """How the sites keep in step: a technique with its options, then rules, such as `auto` (as often as the
+    links allow), `fsa` (every worker of every site in every step), `mixed(optimizer=dcasgd(rate=0.01))` (the
+    root's optimizer in the place of the workers') or `hfa(k1=20) + outer(momentum=0.9)`; README.md lists
     them."""
+    compression: str = "auto"
+    """How gradients and changes of weights travel between sites, both ways: a technique with its options,
+    then rules, such as `auto` (as synchronisation `auto` plans, dense with others), `none` (dense FP32),
+    `fp16` or `top_k(ratio=0.015, bits=2) + zstd`; README.md lists them."""
     transmission: str = "fifo"
     """In which pieces and in what order values travel: a technique with its options, then rules, such as
     `fifo` (as they come) or `p3(slice_ms=50)` (small slices, first layers first); README.md lists them."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from .._files import ArtifactError, InputError, new_file
 from .._files.checkpoints import digest
-from .choices import check_choices
+from .choices import check_choices, written_compression
 from .compression import compression
 from .metrics.ports import check_pages
 from .nodes.shards import Shard, shards_of
@@ -102,6 +102,7 @@ class TreeJob:
         """Checks the values."""
         chosen = synchronization(self.synchronization)
         chosen.check_workers(len(self.topology.workers))
+        object.__setattr__(self, "compression", written_compression(chosen, self.compression))
         sent = transmission(self.transmission)
         check_choices(chosen, compression(self.compression), sent, len(self.topology.accepting))
         if "dgt" in sent.rules and self.certificates:

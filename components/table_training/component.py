@@ -28,8 +28,8 @@ def geo_train(
     topology: dict[str, Any] = {},
     certificates: str = "",
     plain_text: bool = False,
-    synchronization: str = "fsa",
-    compression: str = "none",
+    synchronization: str = "auto",
+    compression: str = "auto",
     transmission: str = "fifo",
     checkpoint_folder: str = "",
     checkpoint_every: int = 1,
@@ -74,10 +74,12 @@ def geo_train(
         certificates: Folder with tls.crt, tls.key and ca.crt of this node, or with such a folder for each
             node of this machine; links between sites are TLS then, in which both ends show certificates.
         plain_text: Whether links may leave this machine without TLS; only for networks that are trusted.
-        synchronization: How the sites keep in step - "fsa" is every worker of every site in every step,
-            "hfa(k1=20) + outer(momentum=0.9)" 20 steps between two means; a technique, then rules.
-        compression: How gradients and changes of weights travel between sites, both ways - "none" is dense
-            FP32, "top_k(ratio=0.015, bits=2) + zstd" about 1 % of it; a technique, then rules.
+        synchronization: How the sites keep in step - "auto" is as often as the links allow, "fsa" every
+            worker of every site in every step, "hfa(k1=20) + outer(momentum=0.9)" 20 steps between two
+            means; a technique, then rules.
+        compression: How gradients and changes of weights travel between sites, both ways - "auto" is as
+            synchronization "auto" finds that the links need, "none" dense FP32, "top_k(ratio=0.015, bits=2)
+            + zstd" about 1 % of it; a technique, then rules.
         transmission: In which pieces and in what order values travel - "fifo" is as they come,
             "p3(slice_ms=50)" small slices, those of the first layers first; a technique, then rules.
         checkpoint_folder: Folder where the state after an epoch is kept, to go on from if the training is

@@ -53,12 +53,12 @@ class GeoTableConfig(LaunchOptions):
     machine; links between sites are TLS then, in which both ends show certificates."""
     plain_text: bool = False
     """Whether links may leave this machine without TLS; only for networks that are trusted."""
-    synchronization: str = "fsa"
-    """How the sites keep in step: a technique with its options, then rules, such as `fsa` or `hfa(k1=20)`;
-    the README.md of geo_training lists them."""
-    compression: str = "none"
-    """How values travel between sites, both ways, such as `none` (dense FP32) or `fp16`; the README.md of
-    geo_training lists them."""
+    synchronization: str = "auto"
+    """How the sites keep in step: a technique with its options, then rules, such as `auto` (as often as the
+    links allow), `fsa` or `hfa(k1=20)`; the README.md of geo_training lists them."""
+    compression: str = "auto"
+    """How values travel between sites, both ways, such as `auto` (as synchronisation `auto` plans, dense with
+    others), `none` (dense FP32) or `fp16`; the README.md of geo_training lists them."""
     transmission: str = "fifo"
     """In which pieces and in what order values travel, such as `fifo` (as they come) or `p3` (first layers
     first); the README.md of geo_training lists them."""

@@ -64,8 +64,8 @@ def make_cross_site(
         topology: dict[str, Any] = {},  # noqa: B006
         certificates: str = "",
         plain_text: bool = False,
-        synchronization: str = "fsa",
-        compression: str = "none",
+        synchronization: str = "auto",
+        compression: str = "auto",
         transmission: str = "fifo",
         checkpoint_folder: str = "",
         checkpoint_every: int = 1,
@@ -117,8 +117,8 @@ def make_cross_site(
             topology: Addresses of root and sites; what is missing is a free port of the machine.
             certificates: Folder with tls.crt, tls.key and ca.crt; links between sites are TLS then.
             plain_text: Whether links may leave the machine without TLS.
-            synchronization: How the sites keep in step, such as fsa (all in every step) or hfa(k1=20).
-            compression: How values travel between sites, such as none, fp16 or top_k(ratio=0.01).
+            synchronization: How the sites keep in step - auto (as links allow), fsa (all in every step), ...
+            compression: How values travel between sites - auto (as links allow), none, fp16, ...
             transmission: In what pieces and order they do: fifo, or p3 (first layers first).
             checkpoint_folder: Folder, on a volume that stays, to go on from if training is ended.
             checkpoint_every: Epochs between two checkpoints; 0 keeps none.

@@ -9,8 +9,9 @@ where the share is `FREE_SHARE` as long as what is given up costs next to nothin
 `SHARE` further on; it goes back to an earlier rung only where that one fits with room to spare, so that it
 does not waver. No rung helps against what processes need themselves, nor against latency, but steps: so many
 as make it a small part are taken on every rung. Workers that have exchanged gradients from the start go on
-with it while that takes at most `GRADIENT_SHARE` of a step's computing; then never again. It knows neither
-networks nor clocks: measurements are arguments, and one place decides for all.
+with it while that takes at most `GRADIENT_SHARE` of a step's computing, or has taken next to nothing in all;
+then never again. It knows neither networks nor clocks: measurements are arguments, and one place decides for
+all.
 """
 
 from collections.abc import Sequence
@@ -36,8 +37,8 @@ FIRST_STEPS = 10
 """Most steps of the first plan: early on, sites part quickly."""
 GRADIENT_SHARE = 0.5
 """Share of a step's computing that the exchange of its gradients may take."""
-FAR_TOO_LONG = 8.0
-"""Share beyond which gradients are given up at once, else when two plans in a row find it too large."""
+GRADIENT_S = 0.5
+"""Seconds that gradients may take in all, whatever their share, which a short training does not feel."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,6 +56,8 @@ class Measured:
     """What the last round took the worker that waited least."""
     exchanges_gradients: bool = False
     """Whether the rounds were of gradients, one a step."""
+    seconds_of_gradients: float = 0.0
+    """What these took in all the worker that waited least."""
 
 
 class Controller:
@@ -72,7 +75,6 @@ class Controller:
         self._last_free = max((at for at, rung in enumerate(ladder) if rung.is_free), default=0)
         self._seconds_a_step = self._seconds_a_byte = self._latency_s = self._own_s = 0.0
         self._age = 0
-        self._gradients_took_long = False
 
     def plan(self, measured: Measured) -> Rung:
         """Returns how to go on, the rung that is stood on, perhaps with fewer steps for a while.
@@ -81,7 +83,10 @@ class Controller:
             measured: since the last plan.
         """
         self._note(measured)
-        if measured.exchanges_gradients and self._keeps_gradients(measured.seconds_a_round):
+        if measured.exchanges_gradients and (
+            measured.seconds_of_gradients <= GRADIENT_S
+            or measured.seconds_a_round <= GRADIENT_SHARE * self._seconds_a_step
+        ):
             return replace(self._ladder[0], exchanges_gradients=True)
         if self._seconds_a_step > 0 and self._seconds_a_byte > 0:
             self._at = self._found(measured.num_values)
@@ -93,15 +98,13 @@ class Controller:
     def state(self) -> State:
         """See `Stateful`."""
         means = [self._seconds_a_step, self._seconds_a_byte, self._latency_s, self._own_s]
-        facts = {"at": self._at, "steps": self._steps, "means": means, "age": self._age}
-        return State(facts={**facts, "gradients_took_long": int(self._gradients_took_long)})
+        return State(facts={"at": self._at, "steps": self._steps, "means": means, "age": self._age})
 
     def load_state(self, state: State) -> None:
         """See `Stateful`."""
         facts = state.facts
         self._at, self._steps, self._age = facts["at"], facts["steps"], facts["age"]
         self._seconds_a_step, self._seconds_a_byte, self._latency_s, self._own_s = facts["means"]
-        self._gradients_took_long = bool(facts["gradients_took_long"])
 
     def _note(self, measured: Measured) -> None:
         self._seconds_a_step = _smooth(self._seconds_a_step, measured.seconds_a_step)
@@ -116,11 +119,6 @@ class Controller:
         if measured.seconds_a_round > 0 and self._seconds_a_byte > 0:
             by_links_s = self._latency_s + self._transfer_s(self._ladder[self._at], measured.num_values)
             self._own_s = _smooth(self._own_s, max(measured.seconds_a_round - by_links_s, 0.0))
-
-    def _keeps_gradients(self, took_s: float) -> bool:
-        before = self._gradients_took_long
-        self._gradients_took_long = took_s > GRADIENT_SHARE * self._seconds_a_step
-        return not (self._gradients_took_long and (before or took_s > FAR_TOO_LONG * self._seconds_a_step))
 
     def _found(self, num_values: int) -> int:
         free = self._last_free

@@ -63,6 +63,7 @@ class Planned(ByTimesOfAll):
         self._gradients = gradients
         self._plans = self._last_plan = self._next = self._steps = self._exchanges = 0
         self._seconds_a_step = self._seconds_a_byte = self._latency_s = self._seconds_a_round = 0.0
+        self._seconds_of_gradients = 0.0
         self._since: tuple[float, int] | None = None
 
     def begin(self, replica: Replica, plane: Plane) -> None:
@@ -104,6 +105,7 @@ class Planned(ByTimesOfAll):
     def exchanged(self, step: int, began: float) -> None:
         """See `GradientsPlan`; what the steps since the last plan took is told as their mean."""
         ended = self.now()
+        self._seconds_of_gradients += ended - began
         if self._since is not None:
             self._exchanges += 1
             self._seconds_a_step += (began - self._since[0] - self._seconds_a_step) / self._exchanges
@@ -146,14 +148,16 @@ class Planned(ByTimesOfAll):
             "steps": self._steps,
             "exchanges_gradients": int(self.exchanges_gradients),
         }
-        return State(facts={**counts, "seconds_a_step": self._seconds_a_step})
+        seconds = {"a_step": self._seconds_a_step, "of_gradients": self._seconds_of_gradients}
+        return State(facts={**counts, "seconds": seconds})
 
     def load_state(self, state: State) -> None:
         """See `Plan`."""
         facts = state.facts
         self._plans, self._last_plan = facts["plans"], facts["last_plan"]
         self._next, self._steps = facts["next"], facts["steps"]
-        self._seconds_a_step = facts["seconds_a_step"]
+        self._seconds_a_step = facts["seconds"]["a_step"]
+        self._seconds_of_gradients = facts["seconds"]["of_gradients"]
         self.exchanges_gradients = bool(facts["exchanges_gradients"])
 
     @property
@@ -174,6 +178,7 @@ class Planned(ByTimesOfAll):
             num_values=self._num_values,
             seconds_a_round=self._seconds_a_round,
             exchanges_gradients=self.exchanges_gradients,
+            seconds_of_gradients=self._seconds_of_gradients,
         )
         self._seconds_a_byte = self._seconds_a_round = 0.0  # are told once
         return self._plane.max(PLAN, LAYOUT, measured_to(measured))

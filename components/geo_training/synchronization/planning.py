@@ -15,7 +15,7 @@ from ..wire.messages import Array
 from ..workers.plane import Layout, Plane
 from .base import Replica
 
-LAYOUT = Layout.of([("", 6)])
+LAYOUT = Layout.of([("", 7)])
 
 
 class ByTimesOfAll:
@@ -31,14 +31,15 @@ class ByTimesOfAll:
 
 
 def measured_to(measured: Measured) -> Array:
-    """Returns what a worker brings, float64 [6]; of a round's time the least counts, so it is negative."""
+    """Returns what a worker brings, float64 [7]; of rounds' times the least count, so they are negative."""
     slowest = [measured.seconds_a_step, measured.seconds_a_byte, measured.latency_s, measured.num_values]
-    return np.array([*slowest, -measured.seconds_a_round, float(measured.exchanges_gradients)])
+    least = [-measured.seconds_a_round, -measured.seconds_of_gradients]
+    return np.array([*slowest, *least, float(measured.exchanges_gradients)])
 
 
 def rung_from(answer: Array) -> Rung:
     """Returns the rung of the root's answer."""
-    steps, bits, ratio, bytes_a_value, exchanges_gradients, _ = answer.tolist()
+    steps, bits, ratio, bytes_a_value, exchanges_gradients, *_ = answer.tolist()
     return Rung(
         steps=int(steps),
         bits=int(bits),
@@ -56,17 +57,18 @@ class Planner:
         self._lock = threading.Lock()
 
     def answer(self, largest: Array) -> Array:
-        """Returns the answer to what the workers brought, float64 [6]."""
-        seconds_a_step, seconds_a_byte, latency_s, num_values, least, gradients = largest.tolist()
+        """Returns the answer to what the workers brought, float64 [7]."""
+        seconds_a_step, seconds_a_byte, latency_s, num_values, a_round, in_all, gradients = largest.tolist()
         measured = Measured(
             seconds_a_step=seconds_a_step,
             seconds_a_byte=seconds_a_byte,
             latency_s=latency_s,
             num_values=int(num_values),
-            seconds_a_round=-least,
+            seconds_a_round=-a_round,
+            seconds_of_gradients=-in_all,
             exchanges_gradients=bool(gradients),
         )
         with self._lock:
             rung = self.controller.plan(measured)
-        answer = [rung.steps, rung.bits, rung.ratio, rung.bytes_a_value, float(rung.exchanges_gradients), 0.0]
-        return np.array(answer)
+        answer = [rung.steps, rung.bits, rung.ratio, rung.bytes_a_value, float(rung.exchanges_gradients)]
+        return np.array([*answer, 0.0, 0.0])

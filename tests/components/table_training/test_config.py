@@ -22,7 +22,10 @@ from geokfp.components.table_training.hyperparameters import HYPERPARAMETERS
         ({"algorithm": "mlp", "synchronization": "sometimes"}, "synchronization"),
         ({"algorithm": "mlp", "compression": "zip"}, "compression"),
         ({"algorithm": "mlp", "transmission": "mail"}, "transmission"),
-        ({"algorithm": "mlp", "transmission": "fifo + multigps"}, "at=sites. needs 1 sites that accept"),
+        (
+            {"algorithm": "mlp", "synchronization": "fsa", "transmission": "fifo + multigps"},
+            "at=sites. needs 1 sites that accept",
+        ),
         ({"algorithm": "mlp", "topology": {"roots": 1}}, "topology has"),
         ({"algorithm": "mlp", "hyperparameters": {"depth": 3}}, "hyperparameters has 'depth'; allowed"),
         ({"algorithm": "mlp", "hyperparameters": {"dropout": 1}}, "dropout is 1; allowed"),

@@ -62,6 +62,7 @@ def trained(folder, framework, code):
     config = GeoTableConfig(
         entry_point=f"{module}:build",
         user_code=str(folder / f"{module}.py"),
+        synchronization="fsa",
         num_workers=2,
         epochs=EPOCHS,
         batch_size=BATCH_SIZE,

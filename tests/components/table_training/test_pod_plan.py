@@ -105,7 +105,12 @@ def test_other_rows_or_another_run_make_other_objects(shards):
         ({"plain_text": False}, r"certificates '': must be a folder in every pod with launcher 'job'"),
         ({"hand_over": ""}, "hand_over '': must be given, as pods do not see"),
         (
-            {"transmission": "fifo + multigps(at=root)", "topology": TWO_CLUSTERS, "plain_text": False},
+            {
+                "synchronization": "fsa",
+                "transmission": "fifo + multigps(at=root)",
+                "topology": TWO_CLUSTERS,
+                "plain_text": False,
+            },
             "must have one root with a service of topology.*, which opens one port",
         ),
         (

@@ -25,7 +25,12 @@ def digits(tmp_path_factory):
 def trained(digits, tmp_path_factory):
     outputs = outputs_in(tmp_path_factory.mktemp("trained"))
     config = GeoTableConfig(
-        algorithm="mlp", hyperparameters={"num_layers": 3.0}, epochs=12, num_workers=2, eval_every=5
+        algorithm="mlp",
+        hyperparameters={"num_layers": 3.0},
+        synchronization="fsa",
+        epochs=12,
+        num_workers=2,
+        eval_every=5,
     )
     return run(config, digits, outputs), outputs
 
@@ -115,7 +120,7 @@ def test_first_layers_first_and_by_two_roots_it_learns_the_same(digits, tmp_path
     weights = []
     for transmission in ("fifo", "p3(rate_mbit=5) + multigps(shards=2, at=root)"):
         folder = tmp_path / transmission[:2]
-        config = GeoTableConfig(algorithm="mlp", epochs=3, transmission=transmission)
+        config = GeoTableConfig(algorithm="mlp", epochs=3, synchronization="fsa", transmission=transmission)
         run(config, digits, outputs_in(folder))
         model = read_trained_model(folder / "model").build()
         weights.append(torch.cat([parameter.detach().flatten() for parameter in model.parameters()]))

@@ -75,7 +75,7 @@ def test_with_one_relay_that_nobody_needs_not_a_bit_changes():
 )
 def test_what_cannot_work_is_refused_before_anything_starts(config, options, reason):
     with pytest.raises(InputError, match=re.escape(reason)):
-        config(**{"transmission": TSENGINE, "topology": ACCEPTS, **options})
+        config(**{"synchronization": "fsa", "transmission": TSENGINE, "topology": ACCEPTS, **options})
 
 
 def test_a_tree_without_relays_is_refused_too():
@@ -98,5 +98,5 @@ def test_the_readme_lists_it_and_what_it_is_refused_with():
         assert f"| `tsengine` {row}" in refused
     for other in ("dgt", "multigps"):
         with pytest.raises(InputError, match=f"tsengine and {other}, allowed: one of them"):
-            GeoTrainingConfig(transmission=f"{TSENGINE} + {other}", topology=ACCEPTS)
+            GeoTrainingConfig(synchronization="fsa", transmission=f"{TSENGINE} + {other}", topology=ACCEPTS)
     assert "tsengine" in RULES
