@@ -36,7 +36,7 @@ PLAN_EVERY = 8
 """Steps between two plans where sites meet after each step; else there is one with each round."""
 SITE_STEPS = 10
 """Steps between two averages at a site."""
-QUICK_S = 0.1
+QUICK_S = 0.05
 """How long gradients may take, by the probes, to be exchanged in the first steps."""
 PROBE_EVERY = EXPIRES - 1
 """Plans between two probes."""
