@@ -12,6 +12,7 @@ import numpy as np
 
 from ..wire.messages import Array
 from ..workers.plane import Flight, Layout, Plane
+from .base import Replica, Update
 
 ENDING = "ending"
 """Role of the question who still takes steps."""
@@ -82,3 +83,18 @@ def all_have_ended(plane: Plane, scope: str, *, has_ended: bool) -> bool:
     total = plane.sum(ENDING, Layout.of([("steps", 1)]), steps, scope).wait()
     assert total is not None  # our own is in it
     return not total.any()
+
+
+def step_without_samples(plane: Plane, replica: Replica, update: Update, *, has_ended: bool) -> bool:
+    """Steps by a gradient of zero, as all others do, unless all have ended; tells whether they have.
+
+    Args:
+        plane: what joins the workers.
+        replica: the worker's model.
+        update: the local optimizer.
+        has_ended: whether this worker has.
+    """
+    ended = all_have_ended(plane, plane.members.scope, has_ended=has_ended)
+    if not ended:
+        update(np.zeros(replica.layout.count, np.float32))
+    return ended

@@ -7,15 +7,13 @@ batch. The optimizer acts on every worker alike, or at the root, whose state is 
 from dataclasses import dataclass
 from typing import Annotated
 
-import numpy as np
-
 from ..checkpoints.state import State
 from ..optimizers import OPTIMIZERS, OptimizerSpec
 from ..spec import Nested, check
 from ..wire.units import GRADIENT
 from ..workers.plane import Plane
 from .base import Gradient, Replica, Update
-from .ending import Ask, all_have_ended, stay_until_all_are_done
+from .ending import Ask, stay_until_all_are_done, step_without_samples
 from .piecewise import Piecewise
 from .served_worker import ServedWorker
 from .statistics import average_statistics
@@ -35,7 +33,7 @@ class FullAtWorker:
         own = None if gradient is None else gradient.flat()
         mean = self._plane.mean(GRADIENT, self._replica.layout, own, num_samples).wait()
         if mean is None:
-            self.step_without_samples(has_ended=False)
+            self._step_without_samples(has_ended=False)
         else:
             self._update(mean)
 
@@ -48,20 +46,12 @@ class FullAtWorker:
             self._plane,
             {Ask(GRADIENT, self._replica.layout): None},
             lambda _ask, mean, _weight: self._update(mean),
-            ended=lambda _: self.step_without_samples(has_ended=True),
+            ended=lambda _: self._step_without_samples(has_ended=True),
         )
         average_statistics(self._replica, self._plane, self._samples)
 
-    def step_without_samples(self, *, has_ended: bool) -> bool:
-        """Steps by a gradient of zero, as all others do, unless all have ended; tells whether they have.
-
-        Args:
-            has_ended: whether this worker has.
-        """
-        ended = all_have_ended(self._plane, self._plane.members.scope, has_ended=has_ended)
-        if not ended:
-            self._update(np.zeros(self._replica.layout.count, np.float32))
-        return ended
+    def _step_without_samples(self, *, has_ended: bool) -> bool:
+        return step_without_samples(self._plane, self._replica, self._update, has_ended=has_ended)
 
     def state(self) -> State:
         """See `WorkerPolicy`."""

@@ -12,10 +12,10 @@ from ..wire.messages import Array
 from ..wire.units import DELTA, GRADIENT
 from ..workers.plane import Flight, Plane
 from .base import Gradient, Replica, Update
-from .ending import Ask, stay_until_all_are_done
+from .ending import Ask, stay_until_all_are_done, step_without_samples
 from .fsa import FullAtWorker
 from .local_steps import LocalSteps, Plan
-from .statistics import STATISTICS, average_statistics
+from .statistics import STATISTICS
 
 
 class GradientsPlan(Plan, Protocol):
@@ -103,9 +103,7 @@ class GradientsFirst(LocalSteps):
         measured = self._replica.statistics()
         stay_until_all_are_done(self._plane, asks, take, self._has_ended)
         self._anchor = self._replica.weights() if anchor is None else anchor
-        self._replica.set_weights(self._anchor)
-        self._replica.set_statistics(measured)
-        average_statistics(self._replica, self._plane, self._samples)
+        self._end(measured)
 
     def _other_asks(self) -> list[Ask]:
         gradients = [Ask(GRADIENT, self._replica.layout)] if self._began_together else []
@@ -113,4 +111,6 @@ class GradientsFirst(LocalSteps):
 
     def _has_ended(self, ask: Ask) -> bool:
         # A gradient may be of no samples, so all are asked, who have gone on alone too.
-        return ask.role != GRADIENT or self._full.step_without_samples(has_ended=True)
+        return ask.role != GRADIENT or step_without_samples(
+            self._plane, self._replica, self._update, has_ended=True
+        )

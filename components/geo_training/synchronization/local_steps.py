@@ -178,6 +178,10 @@ class LocalSteps:
         stay_until_all_are_done(self._plane, asks, take, self._has_ended)
         for fragment in self._fragments:
             fragment.flight = fragment.statistics = None
+        self._end(measured)
+
+    def _end(self, measured: Array) -> None:
+        """Takes the anchor over, and the mean of what each worker has measured."""
         self._replica.set_weights(self._anchor)
         self._replica.set_statistics(measured)
         average_statistics(self._replica, self._plane, self._samples)

@@ -16,7 +16,7 @@ from ..wire.messages import Array
 from ..wire.units import GRADIENT
 from ..workers.plane import Flight, Layout, Plane
 from .base import Gradient, Replica, Update
-from .ending import Ask, all_have_ended, stay_until_all_are_done
+from .ending import Ask, all_have_ended, stay_until_all_are_done, step_without_samples
 from .statistics import average_statistics
 
 
@@ -174,7 +174,4 @@ class Piecewise:
         step.flights[index] = self._plane.mean(GRADIENT, self._parts[index], values, step.num_samples)
 
     def _step_without_samples(self, *, has_ended: bool) -> bool:
-        ended = all_have_ended(self._plane, self._plane.members.scope, has_ended=has_ended)
-        if not ended:
-            self._update(np.zeros(self._replica.layout.count, np.float32))
-        return ended
+        return step_without_samples(self._plane, self._replica, self._update, has_ended=has_ended)
