@@ -2,12 +2,29 @@
 
 import time
 from collections.abc import Mapping
+from typing import Any
 
 from ..._launch.hand_over import HandOver
-from .schema import SiteSchema
+from .schema import SiteSchema, joined
 
 RETRY_S = 0.5
 """Seconds between two looks for what the other sites tell."""
+
+
+def agreed_labels(orders: Mapping[str, Any], own: SiteSchema) -> tuple[str, ...]:
+    """Returns the names of all sites' classes, once all sites have told theirs.
+
+    Args:
+        orders: of the site, see `pod_site`.
+        own: what it tells.
+
+    Raises:
+        InputError: the sites' tables are unlike.
+        TimeoutError: a site told nothing in time; it is named.
+    """
+    hand_over, timeout_s = HandOver(orders["hand_over"]), orders["start_timeout_s"]
+    told = tell_and_await(hand_over, orders["site"], own, orders["sites"], timeout_s=timeout_s)
+    return joined(told).label_names
 
 
 def tell_and_await(

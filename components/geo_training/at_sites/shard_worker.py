@@ -20,9 +20,9 @@ from ...shard.run import shard
 from ...shard.shards import read_shards
 from ...shard.source import read_rows
 from ..job import write_json
-from .agreement import tell_and_await
+from .agreement import agreed_labels
 from .pod_site import SITE
-from .schema import SiteSchema, joined, with_labels
+from .schema import SiteSchema, with_labels
 
 _COUNTS = ("name", "num_rows", "num_train", "num_validation", "num_test", "class_counts")
 
@@ -41,14 +41,7 @@ def main(arguments: list[str]) -> None:
     config = ShardConfig(**orders["shard"])
     rows = read_rows(config, least_classes=1)
     progress(f"{orders['site']}: {rows.num_rows:,} rows")
-    told = tell_and_await(
-        HandOver(orders["hand_over"]),
-        orders["site"],
-        SiteSchema.of_rows(rows),
-        orders["sites"],
-        timeout_s=orders["start_timeout_s"],
-    )
-    label_names = joined(told).label_names
+    label_names = agreed_labels(orders, SiteSchema.of_rows(rows))
     if len(label_names) == 1:
         raise InputError(f"tables: one class only ({label_names[0]!r}) at all sites; at least two are needed")
     with tempfile.TemporaryDirectory(prefix="geokfp-") as folder:

@@ -23,9 +23,9 @@ from ...partition.partitions import read_partitions
 from ...partition.run import run as partition
 from ...training.shared_memory import part_bytes
 from ..job import write_json
-from .agreement import tell_and_await
+from .agreement import agreed_labels
 from .pod_site import SITE
-from .schema import SiteSchema, joined, with_labels
+from .schema import SiteSchema, with_labels
 
 
 def main(arguments: list[str]) -> None:
@@ -41,14 +41,7 @@ def main(arguments: list[str]) -> None:
     orders = json.loads(Path(arguments[0]).read_text(encoding="utf-8"))
     graph, _ = assemble(IngestConfig(**orders["ingest"]))
     progress(f"{orders['site']}: {graph.num_nodes:,} nodes, {graph.num_edges:,} directed edges")
-    told = tell_and_await(
-        HandOver(orders["hand_over"]),
-        orders["site"],
-        SiteSchema.of(graph),
-        orders["sites"],
-        timeout_s=orders["start_timeout_s"],
-    )
-    graph = with_labels(graph, joined(told).label_names)
+    graph = with_labels(graph, agreed_labels(orders, SiteSchema.of(graph)))
     with tempfile.TemporaryDirectory(prefix="geokfp-") as folder:
         made, report = Path(folder) / "partitions", Path(folder) / "report.html"
         write_graph(graph, Path(folder) / "graph")
