@@ -51,6 +51,11 @@ def cut_answer(answer: Answer, block_bytes: int) -> CutAnswer:
     return CutAnswer(replace(answer, payload=payload), blocks)
 
 
+def is_cut(answer: Answer) -> bool:
+    """Tells whether an answer is the one that follows its blocks."""
+    return answer.payload.codec.startswith(_CUT)
+
+
 def block_bytes(payload: Payload) -> int:
     """Returns the bytes of the blocks that an answer with this payload only ends; 0 where it has none."""
     if not payload.codec.startswith(_CUT):
@@ -91,7 +96,7 @@ class AnswerInbox:
         Raises:
             ProtocolError: the blocks are not those that the answer announces.
         """
-        if not answer.payload.codec.startswith(_CUT):
+        if not is_cut(answer):
             return answer, None
         block, dtypes, counts = _layout(answer)
         sizes = [np.dtype(dtype).itemsize * count for dtype, count in zip(dtypes, counts, strict=True)]

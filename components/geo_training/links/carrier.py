@@ -19,7 +19,7 @@ from ..transport.sealing import DOWN, UP, sealing
 from ..wire.block_messages import KEY_BYTES, LINK_BYTES, Beside, Blocks, Received
 from ..wire.messages import Answer, Array, Message, Payload, Push
 from ..wire.units import RoundId
-from .answer_blocks import AnswerInbox
+from .answer_blocks import AnswerInbox, is_cut
 from .link import Link
 
 
@@ -190,6 +190,8 @@ class InBlocks:
         """See `Carrier`."""
         if self._differential.again(answer.round) is not None:
             raise ProtocolError(f"{answer.round}: {self._peer} does not say which blocks it has counted")
+        if self._socket is not None and is_cut(answer):
+            self._socket.catch_up()
         whole, received = self._answers.whole(answer)
         if received is not None:
             self._link.send(received, answer.priority)

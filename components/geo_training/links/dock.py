@@ -13,7 +13,7 @@ from ..scheduling.inbox import Inbox
 from ..transport.base import Address, Traffic
 from ..transport.datagram import DatagramLink, DatagramSocket
 from ..transport.sealing import DOWN, UP, sealing
-from ..wire.block_messages import Beside, Blocks, Received
+from ..wire.block_messages import IN_BLOCKS, Beside, Blocks, Received
 from ..wire.messages import Answer, Array, Message, Push
 from ..wire.units import RoundId, Unit
 from .answer_blocks import CutAnswer, cut_answer
@@ -87,6 +87,8 @@ class Dock:
         Raises:
             ProtocolError: the payload is not what it should be.
         """
+        if push.payload.codec == IN_BLOCKS and self._socket is not None:
+            self._socket.catch_up()
         return self._inbox.values(peer, push.round, push.payload)
 
     def answer(self, peer: str, answer: Answer) -> None:

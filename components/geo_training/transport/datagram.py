@@ -9,6 +9,7 @@ counts whether it arrives or not. DSCP: class selector C - i for channel i of C,
 import contextlib
 import heapq
 import itertools
+import select
 import socket
 import struct
 import threading
@@ -34,6 +35,8 @@ _PROBES = 10
 _LIMITS = Limits(head_bytes=1024, body_bytes=MOST_BYTES)
 _QUEUE_BYTES, _INBOX_BYTES = 1 << 16, 1 << 22
 """Of the socket: what waits to be sent is held here, where it is not lost; what came waits for its reader."""
+_MOST_AT_ONCE = 4096
+"""Datagrams that `catch_up` reads at most: more than a full socket holds."""
 _POLL_S = 0.5
 SERVICE_STEP = 32
 """Between the types of service of two channels: a class selector of DSCP."""
@@ -193,7 +196,7 @@ class DatagramLink:
 
 
 class DatagramSocket:
-    """A UDP socket and its links; one thread reads.
+    """A UDP socket and its links; one thread reads, and who must not be ahead of it.
 
     Args:
         address: where it listens; None for any free port, of the family of `peer`.
@@ -218,7 +221,8 @@ class DatagramSocket:
             raise LinkClosedError(f"no datagrams at {where}: {error.strerror or error}") from error
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _QUEUE_BYTES)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _INBOX_BYTES)
-        self._socket.settimeout(_POLL_S)
+        self._socket.setblocking(False)
+        self._reading = threading.Lock()
         self._closed = False
         self._thread = threading.Thread(target=self._read, name="reads datagrams", daemon=True)
         self._thread.start()
@@ -240,6 +244,13 @@ class DatagramSocket:
         with self._lock:
             self._links[link] = made
         return made
+
+    def catch_up(self) -> None:
+        """Takes what has come: what is read of the connection beside it was sent after that, as a rule."""
+        with self._reading:
+            for _ in range(_MOST_AT_ONCE):
+                if not self._read_one():
+                    return
 
     def forget(self, link: bytes) -> None:
         """Closes a link."""
@@ -271,23 +282,32 @@ class DatagramSocket:
             self._socket.sendmsg([datagram], [mark], 0, place)
 
     def _read(self) -> None:
+        readable = select.poll()
+        readable.register(self._socket, select.POLLIN)
         while not self._closed:
-            try:
-                datagram, place = self._socket.recvfrom(1 << 16)
-            except TimeoutError:
-                continue
-            except OSError:  # closed, or of an earlier datagram that did not arrive
-                continue
-            header, body = datagram[: HEADER.size], datagram[HEADER.size :]
-            if len(header) < HEADER.size:
-                continue
-            link = HEADER.unpack(header)[0]
-            found = self._links.get(link)
-            frame = None if found is None else found.unseal(header, body)
-            if found is not None and frame is not None:
-                if self._place is None:
-                    self._places[link] = place
-                found.received(frame, len(datagram))
+            if readable.poll(_POLL_S * 1000):
+                with self._reading:
+                    self._read_one()
+
+    def _read_one(self) -> bool:
+        """Takes the next datagram, with the lock; returns whether there was one, or an error of one."""
+        try:
+            datagram, place = self._socket.recvfrom(1 << 16)
+        except BlockingIOError:
+            return False
+        except OSError:  # closed, or of an earlier datagram that did not arrive
+            return not self._closed
+        header, body = datagram[: HEADER.size], datagram[HEADER.size :]
+        if len(header) < HEADER.size:
+            return True
+        link = HEADER.unpack(header)[0]
+        found = self._links.get(link)
+        frame = None if found is None else found.unseal(header, body)
+        if found is not None and frame is not None:
+            if self._place is None:
+                self._places[link] = place
+            found.received(frame, len(datagram))
+        return True
 
 
 def fits(message: Message) -> bool:

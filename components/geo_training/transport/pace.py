@@ -9,6 +9,8 @@ LOWEST, HIGHEST = 25e3, 125e6
 _FIRST = 1.25e6
 _ENOUGH = 0.9
 """Share that arrives of which the rate may grow."""
+_JUDGED = 32
+"""Datagrams of which a share says something: of one or two a late one is half."""
 _GROWTH, _MOST_CUT = 1.1, 0.5
 _BURST_S, _BURST_BYTES = 0.005, 6000
 
@@ -24,6 +26,7 @@ class Pace:
         self.rate = rate
         self._credit = 0.0
         self._seen: float | None = None
+        self._sent = self._arrived = 0
 
     def delay(self, num_bytes: int, now: float) -> float:
         """Returns the seconds until a datagram may leave; with 0 it counts as sent.
@@ -42,9 +45,12 @@ class Pace:
         return (1.0 - self._credit) / self.rate
 
     def told(self, sent: int, arrived: int) -> None:
-        """Takes how many of some datagrams arrived in time."""
-        if not sent:
+        """Takes how many of some datagrams arrived in time; few are judged with the next ones."""
+        self._sent += sent
+        self._arrived += arrived
+        if self._sent < _JUDGED:
             return
-        share = arrived / sent
+        share = self._arrived / self._sent
+        self._sent = self._arrived = 0
         factor = _GROWTH if share >= _ENOUGH else max(share, _MOST_CUT)
         self.rate = min(HIGHEST, max(LOWEST, self.rate * factor))

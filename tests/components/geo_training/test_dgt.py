@@ -90,6 +90,8 @@ def test_what_the_root_counted_and_the_sites_kept_sum_to_what_was_pushed(share, 
     assert np.array_equal(np.sum(first, axis=0, dtype=float) + left, pushed(shape.workers))
     if share:
         assert loss.lost > 0
+    else:
+        assert not left.any(), "what was there before the end of its push was late"
 
 
 class Told(Unobserved):

@@ -173,6 +173,26 @@ def test_a_frame_that_does_not_fit_is_known():
     assert not fits(block(0, FRAME_BYTES // 4))
 
 
+def test_what_has_come_is_taken_though_its_reader_has_not_come_to_it_yet(monkeypatch):
+    monkeypatch.setattr(DatagramSocket, "_read", lambda _: None)
+    with Pair() as pair:
+        left = threading.Event()
+        pair.here.send([[block(number) for number in range(20)]], left.set)
+        assert left.wait(WAIT_S)
+        pair.dialled.catch_up()
+        assert [pair.came.get_nowait() for _ in range(20)] == list(range(20))
+        pair.dialled.catch_up()
+        assert pair.came.empty()
+
+
+def test_a_late_datagram_of_few_does_not_halve_the_pace():
+    pace = Pace(rate=1e6)
+    for _ in range(10):
+        for sent, arrived in ((1, 0), (26, 26), (7, 7)):
+            pace.told(sent, arrived)
+    assert pace.rate == pytest.approx(1e6 * 1.1**10)
+
+
 @given(st.lists(st.tuples(st.integers(1, 1400), st.floats(0, 0.1)), min_size=1, max_size=200))
 def test_no_more_leaves_than_the_rate_and_one_burst_allow(steps):
     pace, now, sent = Pace(rate=1e5), 0.0, 0
@@ -193,7 +213,7 @@ def test_the_pace_grows_where_all_arrives_and_falls_to_what_does():
     for _ in range(100):
         pace.told(10, 0)
     assert pace.rate == LOWEST
-    for _ in range(200):
+    for _ in range(400):
         pace.told(10, 10)
     assert pace.rate == HIGHEST
     pace.told(0, 0)
