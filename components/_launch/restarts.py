@@ -1,7 +1,8 @@
 """Which processes of a job are started again when one of them is killed: a pure state machine.
 
-Processes that depend on each other are a unit: one is killed, so all of them end and are started again. Takes
-time as an argument. Knows nothing of what the processes do, nor of how they are killed and started::
+Processes that depend on each other are a unit: one is killed, so all of them end and are started again. A
+unit may lie within another: who is killed takes with it the smallest that it is of. Takes time as an
+argument. Knows nothing of what the processes do, nor of how they are killed and started::
 
     running --one killed--> failing --cause known--> ending --all have ended--> running again
                                |
@@ -39,7 +40,7 @@ class Restarting(Protocol):
 
     @property
     def units(self) -> tuple[Unit, ...]:
-        """The units, disjoint; the same at all times."""
+        """The units, disjoint or one within another; the same at all times."""
 
     def wanted(self, unit: Unit) -> int:
         """Returns how often a unit is to have been started again by now, as others say; called often."""
@@ -88,13 +89,14 @@ class Restarts:
     """The units of one job.
 
     Args:
-        units: disjoint.
+        units: disjoint, or one within another.
         finishing: the processes that end by themselves: a unit of which one has done so cannot begin again.
         most: how often a unit is started again.
     """
 
     def __init__(self, units: Iterable[Unit], finishing: frozenset[str], most: int = MOST) -> None:
-        self._units = [_State(unit, running=set(unit.replicas)) for unit in units]
+        by_size = sorted(units, key=lambda unit: len(unit.replicas), reverse=True)
+        self._units = [_State(unit, running=set(unit.replicas)) for unit in by_size]
         self._finishing = finishing
         self._most = most
 
@@ -109,16 +111,19 @@ class Restarts:
         Returns:
             Whether it is of a unit, of which `steps` says what becomes.
         """
-        state = next((each for each in self._units if name in each.unit.replicas), None)
-        if state is None:
-            return False
-        state.running.discard(name)
+        states = [state for state in self._units if name in state.unit.replicas]
+        for state in states:
+            state.running.discard(name)
+        if any(state.is_ending for state in states):
+            return True
         if end is None:
-            state.is_done |= name in self._finishing and not state.is_ending
-        elif not state.is_ending:
-            state.until = state.until if state.ends else now + state.unit.others_s
-            state.ends.append(end)
-        return True
+            for state in states:
+                state.is_done |= name in self._finishing
+        elif states:
+            smallest = states[-1]
+            smallest.until = smallest.until if smallest.ends else now + smallest.unit.others_s
+            smallest.ends.append(end)
+        return bool(states)
 
     def want(self, unit: Unit, number: int) -> None:
         """Notes that others of a larger unit have ended, to be started again for the `number`-th time."""
@@ -140,7 +145,7 @@ class Restarts:
         return next(each for each in self._units if each.unit == unit)
 
     def _step(self, state: _State, now: float) -> Step | None:
-        if not state.ends:
+        if not state.ends or any(outer.ends for outer in self._around(state)):
             return None
         if state.is_ending:
             return None if state.running else self._begin(state)
@@ -151,13 +156,23 @@ class Restarts:
             state.ends = []
             return self._failed(step)
         state.is_ending = True
+        for inner in self._within(state):
+            inner.ends, inner.is_ending = [], False
         return step
 
     def _begin(self, state: _State) -> Step:
         state.number += 1
         step = Step("start", state.unit, state.number, tuple(state.ends))
-        state.ends, state.is_ending, state.running = [], False, set(state.unit.replicas)
+        state.ends, state.is_ending = [], False
+        for each in (state, *self._around(state), *self._within(state)):
+            each.running |= state.unit.replicas & each.unit.replicas
         return step
+
+    def _around(self, state: _State) -> list[_State]:
+        return [each for each in self._units if each.unit.replicas > state.unit.replicas]
+
+    def _within(self, state: _State) -> list[_State]:
+        return [each for each in self._units if each.unit.replicas < state.unit.replicas]
 
     def _failed(self, step: Step) -> Step:
         before = step.number - 1

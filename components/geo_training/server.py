@@ -7,12 +7,13 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 from .._files import InputError
 from .._launch import fail, progress
-from .checkpoints.answers import ANSWERS, Answers
+from .checkpoints.answers import ANSWERS, MOST_BYTES, Answers
 from .checkpoints.journal import Journal
 from .checkpoints.memory import Memory
 from .checkpoints.node_checkpoints import Keeper, node_keeper
@@ -39,6 +40,7 @@ from .synchronization.node import Root
 from .topology import ROOT
 from .transport.base import Connection
 from .tree_job import TreeJob
+from .wire.messages import Answer
 
 ATTEMPT_S = 10.0
 """How long at most a node waits for an answer before it looks up the other's addresses again."""
@@ -92,9 +94,7 @@ def main(arguments: list[str]) -> None:
     if name == ROOT and (relays := job.relays) is not None:
         used = recorder.relayed if recorder is not None else None
         aggregator.relaying = root_relaying(job.run_id, job.topology, relays, aggregator.send, used)
-    if job.keeps_answers and name in roots:
-        folder = Path(job.checkpoint_folder) / ANSWERS
-        aggregator.answers = Answers(folder, aggregator.dock.answer, frozenset(job.children(name)))
+    aggregator.answers = _answers(job, name, aggregator.dock.answer)
     if keeper is not None and job.resume:
         aggregator.load_state(keeper.restore(job.resume))
         progress(f"goes on from checkpoint {job.resume}")
@@ -183,6 +183,16 @@ def _parts(job: TreeJob, name: str) -> tuple[NodePolicy, Compressor, Compressor]
     return chosen.node(), between_sites.listening(in_site.down()), between_sites.up()
 
 
+def _answers(job: TreeJob, name: str, send: Callable[[str, Answer], None]) -> Answers | None:
+    """Returns what a node keeps of its answers; None for nothing."""
+    keeping = [root.name for root in job.roots if job.keeps_answers]
+    keeping += [site.name for site in job.topology.sites if job.answers_workers]
+    if name not in keeping:
+        return None
+    folder = Path(job.checkpoint_folder) / ANSWERS / job.member(name)
+    return Answers(folder, send, frozenset(job.children(name)), MOST_BYTES // len(keeping))
+
+
 def _memory(job: TreeJob, policy: NodePolicy, keeper: Keeper | None) -> Memory | None:
     """Returns what a root that keeps checkpoints by itself remembers; None for other nodes."""
     if keeper is None or not job.checkpoint_every or not isinstance(policy, Root):
@@ -216,8 +226,8 @@ def dial(
         round_timeout_s=job.round_timeout_s,
         reconnect_s=job.reconnect_s,
         silence_s=job.silence_s,
-        # The root knows a site that comes back; a site's node is as new as the site's workers.
-        has_begun=job.comes_back and job.root(peer) is not None,
+        # The root knows a site that comes back, whose node is as new as its workers; a node its worker.
+        has_begun=job.comes_back == ("worker" if job.root(peer) is None else "site"),
     )
     address = job.address(peer)
     service = service_of(job) if job.root(peer) is not None else 0

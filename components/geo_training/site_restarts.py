@@ -7,9 +7,7 @@ kept (`checkpoints/answers`).
 
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 
-from .._files.checkpoints import last_common
 from .._launch import Role
 from .._launch.restarts import MOST, Restarting, Unit
 from ..partition.partitions import SitePartitions
@@ -25,10 +23,7 @@ def site_restarts(job: GeoJob, sites: Iterable[SitePartitions]) -> Restarting | 
 
 def coming_back(job: GeoJob, site: str) -> GeoJob:
     """Returns what the processes of a site are given that is started again now."""
-    tree = job.tree
-    members = [tree.member(name) for name in (site, *tree.topology.site(site).workers)]
-    resume = last_common(Path(tree.checkpoint_folder), members)
-    return replace(job, tree=replace(tree, resume=resume, comes_back=True))
+    return replace(job, tree=job.tree.coming_back(site))
 
 
 class SiteRestarts:

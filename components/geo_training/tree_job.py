@@ -6,12 +6,12 @@ Knows nothing of models, nor of how the processes run.
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from .._files import ArtifactError, InputError, new_file
-from .._files.checkpoints import digest
+from .._files.checkpoints import digest, last_common
 from .choices import check_choices, written_compression
 from .compression import compression
 from .metrics.ports import check_pages
@@ -41,6 +41,7 @@ KEYS = (
     "checkpoint_every",
     "resume",
     "keeps_answers",
+    "answers_workers",
     "comes_back",
     "metrics_folder",
     "metrics_host",
@@ -89,8 +90,11 @@ class TreeJob:
     keeps_answers: bool = False
     """Whether the root keeps what it answers since the last checkpoints that workers asked for: a whole site
     can be started again from them while the others wait."""
-    comes_back: bool = False
-    """Whether the processes that are given this come in the place of earlier ones of their site."""
+    answers_workers: bool = False
+    """Whether sites' nodes keep what they answer, in the same way: one worker can be started again alone."""
+    comes_back: Literal["", "site", "worker"] = ""
+    """Who comes in the place of earlier processes, of those that are given this: all of a `site`, or one
+    `worker` whose site's node has lived on; empty at the start of all."""
     metrics_folder: str = ""
     """Folder where every process leaves what it measured, and where it can be scraped; empty for none."""
     metrics_host: str = "127.0.0.1"
@@ -193,6 +197,17 @@ class TreeJob:
             "dgt": "which blocks came is not repeated",
         }
         return next((f"{reason}, with {rule}" for rule, reason in reasons.items() if rule in rules), "")
+
+    def coming_back(self, site: str, worker: str = "") -> "TreeJob":
+        """Returns what those are given that are started again now: from the last checkpoint that all have.
+
+        Args:
+            site: the site.
+            worker: of it, where it comes back alone; empty for all of the site.
+        """
+        names = (worker,) if worker else (site, *self.topology.site(site).workers)
+        resume = last_common(Path(self.checkpoint_folder), [self.member(name) for name in names])
+        return replace(self, resume=resume, comes_back="worker" if worker else "site")
 
     @property
     def digest(self) -> str:

@@ -8,6 +8,8 @@ Drawing of the folder, for two sites of two workers each, when all have ended::
       trial.json               what the trial found
       table-job.json           what every worker is given
       tree.json                what every node of the tree is given, of that
+      table-job-site-0.json    the same of a site that was started again, and tree-site-0.json; of a worker
+                               alone table-job-site-0-trainer-1.json
       weights/                 the files of the trained weights (the first worker)
       totals.json              sums over the rows of all sites (the first worker)
       site-0/
@@ -55,8 +57,12 @@ class TableJob:
     tree: TreeJob
     """Who joins whom, and how; written to `tree.json` too, which is all that aggregators need."""
 
-    def write(self) -> Path:
-        """Writes `table-job.json` and returns its path."""
+    def write(self, of: str = "") -> Path:
+        """Writes `table-job.json` and returns its path.
+
+        Args:
+            of: the site or worker that is given it as it comes back; empty for all processes.
+        """
         document = {
             "config": asdict(self.config),
             "source": source_to(self.source),
@@ -64,8 +70,8 @@ class TableJob:
             "sites": [{**asdict(site), "directory": str(site.directory)} for site in self.sites],
             "tree": self.tree.to_dict(),
         }
-        self.tree.write(self.tree_path)
-        path = self.work / JOB
+        self.tree.write(self.tree_path(of))
+        path = self.work / _named(JOB, of)
         write_json(path, document)
         return path
 
@@ -82,13 +88,16 @@ class TableJob:
         )
 
     def keeping_in(self, folder: Path) -> "TableJob":
-        """Returns the same job with checkpoints in a folder."""
-        return replace(self, tree=replace(self.tree, checkpoint_folder=str(folder)))
+        """Returns the same job with checkpoints in a folder, and who is killed coming back from them."""
+        whole_sites = not self.config.launches_pods and not self.tree.why_no_site_comes_back
+        tree = replace(
+            self.tree, checkpoint_folder=str(folder), keeps_answers=whole_sites, answers_workers=True
+        )
+        return replace(self, tree=tree)
 
-    @property
-    def tree_path(self) -> Path:
-        """Where the tree's job lies."""
-        return self.work / TREE_JOB
+    def tree_path(self, of: str = "") -> Path:
+        """Returns where the tree's job lies, as `write` wrote it."""
+        return self.work / _named(TREE_JOB, of)
 
     @property
     def weights(self) -> Path:
@@ -108,6 +117,10 @@ class TableJob:
     def folder(self, site: str) -> Path:
         """Returns a site's folder in the work folder, named as in the shards: its name may hold anything."""
         return self.work / self.site(site).directory.name
+
+
+def _named(file: str, of: str) -> str:
+    return file.replace(".json", f"-{of}.json") if of else file
 
 
 def write_json(path: Path, document: Any) -> None:

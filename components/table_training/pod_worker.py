@@ -26,6 +26,7 @@ from ..shard.own_shard import fetch_shard
 from .job import JOB, TableJob
 from .predictions import OwnRows, put_own
 from .processes import processes
+from .restarts import restarts
 from .source import TORCH
 from .staying import StayingRows
 
@@ -64,10 +65,12 @@ def worker(place: PodPlace, document: str) -> PodWork:
         job.folder(site.name).mkdir(parents=True)
     job.weights.mkdir()
     members = members_in(job.tree, groups, place.group, place.index)
+    framework = given.get_text(FRAMEWORK) or TORCH
     return PodWork(
-        job=processes(job, given.get_text(FRAMEWORK) or TORCH, members),
+        job=processes(job, framework, members),
         log_folder=folder / "logs",
         finish=finish,
+        restarting=restarts(job, framework, members),
     )
 
 

@@ -24,13 +24,20 @@ def processes(job: TableJob, framework: str, members: Container[str] | None = No
         framework: `torch` or `mxnet`.
         members: the nodes and workers to start; None for all.
     """
-    topology = job.tree.topology
-    job_path = str(job.write())
+    roles = roles_of(job, framework, members)
+    return Job(name="geo_train", roles=roles, deadline_s=float(job.config.timeout_s))
+
+
+def roles_of(
+    job: TableJob, framework: str, members: Container[str] | None = None, of: str = ""
+) -> tuple[Role, ...]:
+    """Writes what the processes are given, and plans them; see `processes` and `TableJob.write`."""
+    topology, job_path = job.tree.topology, str(job.write(of))
     # Named by folder: a site's own name may hold anything.
     folders = {root.name: root.name for root in job.tree.roots}
     folders |= {site.name: job.folder(site.name).name for site in topology.sites}
     nodes = [
-        Replica(name=f"{folder}/aggregator", environment=ONE_THREAD, arguments=(name, str(job.tree_path)))
+        Replica(name=f"{folder}/aggregator", environment=ONE_THREAD, arguments=(name, str(job.tree_path(of))))
         for name, folder in folders.items()
         if members is None or name in members
     ]
@@ -42,8 +49,7 @@ def processes(job: TableJob, framework: str, members: Container[str] | None = No
         for index, name in enumerate(site.workers)
         if members is None or name in members
     ]
-    roles = (
+    return (
         Role(name="aggregator", target=NODE, replicas=tuple(nodes), preload=PRELOAD[framework]),
         Role(name="trainer", target=WORKER, replicas=tuple(workers), preload=PRELOAD[framework]),
     )
-    return Job(name="geo_train", roles=roles, deadline_s=float(job.config.timeout_s))

@@ -31,6 +31,7 @@ from .pod_plan import planned_launch, planned_tree, within_reach
 from .pod_step import train_in_pods
 from .predictions import outcome_of, write_predictions
 from .processes import processes
+from .restarts import restarts
 from .source import ModelSource
 from .summary import write_report
 from .trained_model import write_trained_model
@@ -111,7 +112,12 @@ def _run(config: GeoTableConfig, shards: Path, outputs: Outputs, surroundings: S
         training, given = "", False
         if tree.places is None:
             surroundings.tell_created([])
-            run_attempts(job.tree, lambda tree: processes(replace(job, tree=tree), framework), work / "logs")
+            run_attempts(
+                job.tree,
+                lambda tree: processes(replace(job, tree=tree), framework),
+                work / "logs",
+                lambda tree: restarts(replace(job, tree=tree), framework),
+            )
         else:
             launch = planned_launch(config, read_in, tree, surroundings.uris)
             training = launch.name

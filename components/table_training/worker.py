@@ -174,10 +174,16 @@ class _Worker:
 
     def _keep(self, epoch: int) -> None:
         learner = self._learner.state()
-        seconds = time.monotonic() - self._began
-        facts = {"epoch": epoch, "history": self._history, "links": self._links(), "seconds": seconds}
+        facts = {
+            "epoch": epoch,
+            "history": self._history,
+            "links": self._links(),
+            "links_before": {name: asdict(link) for name, link in self._links_before.items()},
+            "seconds": time.monotonic() - self._began,
+        }
+        parts = {"learner": learner, "worker": State(facts=facts), "place": self._shelf.place()}
         with self._shelf.new(epoch) as folder:
-            State.of({"learner": learner, "worker": State(facts=facts)}).write(folder / STATE)
+            State.of(parts).write(folder / STATE)
 
     def _restore(self) -> None:
         if self._shelf.kept is None:
@@ -186,8 +192,12 @@ class _Worker:
         self._learner.load_state(state.part("learner"))
         facts = state.part("worker").facts
         self._epochs_before, self._history = facts["epoch"], facts["history"]
-        self._links_before = {name: Traffic(**link) for name, link in facts["links"].items()}
+        links, site = facts["links"], self._here.name
         self._began -= facts["seconds"]
+        if self._shelf.take_place(state.part("place")) and self._job.tree.comes_back == "worker":
+            links.pop(site, None)  # its node has lived on, and counts this run from its start
+            links |= {name: link for name, link in facts["links_before"].items() if name == site}
+        self._links_before = {name: Traffic(**link) for name, link in links.items()}
 
 
 def seed_draws(*what: int) -> None:

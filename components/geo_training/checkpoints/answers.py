@@ -1,16 +1,18 @@
-"""What a root has answered since the last checkpoints, for a site whose processes are all started again.
+"""What a node has answered since the last checkpoints, for a child that is started again.
 
-A site that comes back goes on from its own last checkpoint and takes the same steps once more. What it brings
-to rounds that are finished was counted, or left out, when they were: it is answered what everybody was, in
-the place of being counted. So it comes to where the others wait, and nothing counts twice: replay of logged
-messages (Strom and Yemini, *Optimistic Recovery in Distributed Systems*, 1985)::
+A child is a site to the root, where all of its processes are started again, and a worker to its site's node.
+It goes on from its own last checkpoint and takes the same steps once more. What it brings to rounds that are
+finished was counted, or left out, when they were: it is answered what everybody was, in the place of being
+counted. So it comes to where the others wait, and nothing counts twice: replay of logged messages (Strom and
+Yemini, *Optimistic Recovery in Distributed Systems*, 1985)::
 
-    <checkpoint_folder>/answers/
+    <checkpoint_folder>/answers/root/
       0            answers before the first change of weights: kept to the end
-      4, 5         those that follow the last two checkpoints that all sites had a part in
+      4, 5         those of the last two checkpoints that all children had a part in, and what follows each
+    <checkpoint_folder>/answers/node-0/
 
-Where that is more than there is room for, none are kept any more, and no site can come back. Nothing of it
-outlives the root's process: a root that is killed takes all sites with it.
+Where that is more than there is room for, none are kept any more, and no child can come back. Nothing of it
+outlives the node's process: a root that is killed takes all sites with it, a site's node its workers.
 """
 
 import errno
@@ -25,15 +27,15 @@ from ..._launch import progress
 from ..errors import KeepingError, ProtocolError
 from ..synchronization.base import CHECKPOINT
 from ..wire.messages import Answer, Join, Limits, Message, Pull, Push, encode, read_message
-from ..wire.units import CHANGES, RoundId
+from ..wire.units import CHANGES, RoundId, shard_of
 from .journal import frame_reader
 
 ANSWERS = "answers"
 """Folder in the training's folder of checkpoints."""
 KEPT = 2
-"""Checkpoints since which answers are kept: a site may have died before it had kept the last one whole."""
+"""Checkpoints since which answers are kept: a child may have died before it had kept the last one whole."""
 MOST_BYTES = 4 << 30
-"""Bytes that are kept at once."""
+"""Bytes that all nodes of a tree keep at once."""
 _LIMITS = Limits(head_bytes=1 << 24, body_bytes=1 << 32)
 
 
@@ -46,12 +48,12 @@ class _Place:
 
 
 class Answers:
-    """The answers of one root. Any thread may call it.
+    """The answers of one node. Any thread may call it.
 
     Args:
         folder: where they lie; emptied.
-        send: answers a site.
-        sites: the nodes that are answered.
+        send: answers a child.
+        children: those that are answered.
         most_bytes: kept at once.
 
     Raises:
@@ -62,12 +64,12 @@ class Answers:
         self,
         folder: Path,
         send: Callable[[str, Answer], None],
-        sites: frozenset[str],
+        children: frozenset[str],
         most_bytes: int = MOST_BYTES,
     ) -> None:
         self._folder = folder
         self._send = send
-        self._sites = sites
+        self._children = children
         self._lock = threading.Lock()
         self._places: dict[RoundId, _Place] = {}
         self._segments: dict[int, int] = {}
@@ -105,7 +107,7 @@ class Answers:
 
         Args:
             answer: of a round that ends here.
-            receivers: the sites that took part.
+            receivers: the children that took part.
         """
         with self._lock:
             role = answer.round.unit.role
@@ -115,18 +117,24 @@ class Answers:
                 if role in CHANGES and not self._has_begun:
                     self._has_begun = True
                     self._open(1)
-                self._append(answer)
-                if role == CHECKPOINT and self._sites <= set(receivers):
+                is_last = role == CHECKPOINT and not shard_of(answer.round.scope)  # of all roots
+                if is_last and self._children <= set(receivers):
                     self._open(max(self._segments) + 1)
                     self._drop(*sorted(segment for segment in self._segments if segment)[:-KEPT])
+                self._append(answer)
             except OSError as error:
                 self._give_up(f"its answers since the last checkpoints cannot be kept: {error.strerror}")
 
-    def take(self, site: str, message: Message) -> bool:
-        """Answers a site that has come back, where it repeats what is finished.
+    def behind(self) -> frozenset[str]:
+        """Returns the children that have come back, and not yet to a round that is not finished."""
+        with self._lock:
+            return frozenset(self._behind)
+
+    def take(self, child: str, message: Message) -> bool:
+        """Answers a child that has come back, where it repeats what is finished.
 
         Args:
-            site: who sends.
+            child: who sends.
             message: what it sends.
 
         Returns:
@@ -135,14 +143,14 @@ class Answers:
         if not isinstance(message, Push | Pull):
             return False
         with self._lock:
-            since = self._came_back.get(site)
+            since = self._came_back.get(child)
             place = None if since is None else self._places.get(message.round)
-            if since is None or place is None or not (place.order < since or site in self._behind):
+            if since is None or place is None or not (place.order < since or child in self._behind):
                 if isinstance(message, Push):
-                    self._behind.discard(site)
+                    self._behind.discard(child)
                 return False
             answer = self._read(place)
-        self._send(site, answer)
+        self._send(child, answer)
         return True
 
     def forget(self) -> None:
@@ -154,7 +162,7 @@ class Answers:
     def _give_up(self, why: str) -> None:
         self._given_up = why
         self._drop(*list(self._segments))
-        progress(f"no site can come back any more: {why}")
+        progress(f"who is killed cannot come back any more: {why}")
 
     def _append(self, answer: Answer) -> None:
         segment = max(self._segments)

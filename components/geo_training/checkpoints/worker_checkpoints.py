@@ -19,7 +19,6 @@ from ..workers.plane import Layout, Plane
 from .state import State
 
 _NUMBER = Layout.of([("number", 1)])
-_ASKED = Unit(f"{CHECKPOINT} {_NUMBER.pieces[0].name}", 0, 1)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,27 +75,33 @@ class WorkerShelf:
         return self._folder is not None and self._pace.due(epoch)
 
     def place(self) -> State:
-        """Returns where the rounds of this run stand, for a site that comes back in it."""
+        """Returns where the rounds of this run stand, for who comes back in it."""
         numbers = [
             [scope, unit.to_list(), number] for (scope, unit), number in self._plane.client.numbers.items()
         ]
         return State(facts={"run": self._run, "numbers": numbers})
 
-    def take_place(self, place: State) -> None:
+    def take_place(self, place: State) -> bool:
         """Goes on with the rounds after a checkpoint, where the others live on since.
 
         In a checkpoint of an earlier run the others have begun this one from it, and have no rounds before.
+        Else the nodes are asked for the checkpoint once more: they may not have heard of it.
 
         Args:
             place: what `place` gave before the checkpoint was whole.
+
+        Returns:
+            Whether the others live on since.
+
+        Raises:
+            GeoError: the round was given up.
         """
         if not self._comes_back or place.facts.get("run") != self._run:
-            return
-        client = self._plane.client
+            return False
         for scope, unit, number in place.facts["numbers"]:
-            client.skip(scope, Unit(*unit), number + 1)
-        for root in range(self._plane.num_roots):  # the rounds that made the checkpoint whole
-            client.next_round(at_shard(self._plane.members.scope, root), _ASKED)
+            self._plane.client.skip(scope, Unit(*unit), number + 1)
+        keep_at_nodes(self._plane, self._resume)
+        return True
 
     @contextmanager
     def new(self, epoch: int) -> Iterator[Path]:

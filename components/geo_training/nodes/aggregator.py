@@ -60,7 +60,7 @@ class Aggregator:
 
     Attributes:
         relaying: what a root does where sites relay for each other, set before `serve`.
-        answers: what a root keeps of its answers, set before `serve`; None for nothing.
+        answers: what it keeps of its answers, set before `serve`; None for nothing.
     """
 
     def __init__(
@@ -124,6 +124,7 @@ class Aggregator:
             self._presence.before_admission = lambda join: memory.decide(join, self)
         if self.answers is not None:
             self._presence.before_admission = self.answers.admit
+            self._presence.catching_up = self.answers.behind
         for uplink in self._uplinks.values():
             if uplink.first_round is not None:
                 self._presence.go_on(uplink.first_round)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from ..errors import DeadlineError, GeoError, ProtocolError
 from ..synchronization.statistics import STATISTICS
 from ..wire.messages import Join
-from ..wire.units import SITE, TREE, RoundId
+from ..wire.units import CHANGES, SITE, TREE, RoundId
 from .entering import Entrances, Entry
 from .gate import Gate
 from .given import Given
@@ -59,6 +59,8 @@ class Presence:
         given: what its workers have.
         entrances: its door.
         before_admission: called before a child is let in; may send it away.
+        catching_up: returns the children that are behind as they have come back; under a quorum changes do
+            not wait for them.
         gate: nobody is held back by it before `hold_back`.
     """
 
@@ -77,6 +79,7 @@ class Presence:
         self.given = Given()
         self.entrances = Entrances(rules.entry, self.members, self.rounds, self.given)
         self.before_admission: Callable[[Join], None] = lambda _join: None
+        self.catching_up: Callable[[], frozenset[str]] = frozenset
         self.gate = Gate(Room(), self.lock, self._not_awaited)
         self._goes_on = False
         self._known: set[str] = set()
@@ -189,6 +192,8 @@ class Presence:
             peers |= self.members.outside(scope, round_id.number)
         if self._rules.leaves_out:
             peers |= self.members.dead(self._clock()) | self.members.have_left
+            if round_id.unit.role in (*CHANGES, STATISTICS):
+                peers |= self.catching_up()
         # An earlier process may have been killed when it had answered some of a round only.
         ahead = self.rounds.ahead(round_id) if self._goes_on else frozenset()
         if not peers:

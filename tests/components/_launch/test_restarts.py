@@ -100,6 +100,37 @@ def test_others_of_a_larger_unit_may_ask_for_it():
     assert state.steps(0.0) == []
 
 
+TRAINERS = tuple(Unit(f"a/{name}", frozenset((f"a/{name}",))) for name in ("trainer", "server"))
+
+
+def test_who_is_killed_takes_the_smallest_unit_with_it():
+    state = Restarts((*TRAINERS, *UNITS), FINISHING)
+    state.ended("a/trainer", bad("a/trainer", KILLED), 0.0)
+    assert shown(state.steps(0.0)) == [("end", "a/trainer", 1, ["a/trainer"])]
+    assert shown(state.steps(0.0)) == [("start", "a/trainer", 1, ["a/trainer"])]
+    state.ended("a/aggregator", bad("a/aggregator", KILLED), 0.1)
+    assert shown(state.steps(0.1)) == [("end", "a", 1, ["a/aggregator"])]
+    state.ended("a/server", bad("a/server", KILLED), 0.2)
+    assert state.steps(0.2) == []  # the trainer that was started again is to end, too
+    state.ended("a/trainer", bad("a/trainer", KILLED), 0.2)
+    assert shown(state.steps(0.2)) == [("start", "a", 1, ["a/aggregator"])]
+    state.ended("a/server", bad("a/server", KILLED), 0.3)
+    assert [step.what for step in state.steps(0.3) + state.steps(0.3)] == ["end", "start"]
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["at-once", "already-ending"])
+def test_a_unit_that_ends_has_in_it_what_was_to_start_again(known):
+    state = Restarts((*TRAINERS, *UNITS), FINISHING)
+    state.ended("a/trainer", bad("a/trainer", KILLED), 0.0)
+    if known:
+        assert shown(state.steps(0.0)) == [("end", "a/trainer", 1, ["a/trainer"])]
+    state.ended("a/aggregator", bad("a/aggregator", KILLED), 0.0)
+    assert shown(state.steps(0.0)) == [("end", "a", 1, ["a/aggregator"])]
+    assert state.failing == []
+    state.ended("a/server", bad("a/server", KILLED), 0.1)
+    assert shown(state.steps(0.1)) == [("start", "a", 1, ["a/aggregator"])]
+
+
 def test_what_is_of_no_unit_is_not_taken():
     assert not restarts().ended("root/aggregator", bad("root/aggregator", KILLED), 0.0)
 

@@ -101,7 +101,7 @@ def test_all_pods_of_a_site_go_on_from_the_checkpoint_that_its_first_says(tmp_pa
     assert [pod.wanted() for pod in pods] == [1, 1]
     for pod in pods:
         tree = pod.tree()
-        assert (tree.resume, tree.comes_back) == (3, True)
+        assert (tree.resume, tree.comes_back) == (3, "site")
         assert str(tree.topology.site("oslo").listens) == "127.0.0.1:7301"
         assert str(tree.topology.site("paris").listens) == "127.0.0.2:7300"
         assert "127.0.0.1 30051" in (pod.work / "oslo/oslo.addresses").read_text("ascii")

@@ -22,7 +22,7 @@ def test_a_killed_process_ends_the_step_with_its_name(shards, tmp_path, monkeypa
     kill = KillAtEpoch(lambda step: step.replica(victim))
     monkeypatch.setattr(PRINT_PROGRESS, kill)
     monkeypatch.setattr(RESTARTS, 0)
-    config = GeoTableConfig(algorithm="softmax_regression", epochs=100_000)
+    config = GeoTableConfig(algorithm="softmax_regression", epochs=100_000, checkpoint_every=0)
     with pytest.raises(ProcessFailed, match=f"^{victim}: killed by SIGKILL$"):
         run(config, shards, outputs_in(tmp_path))
     assert kill.processes is not None

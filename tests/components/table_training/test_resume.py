@@ -1,18 +1,14 @@
 """geo_train whose root is killed goes on from its checkpoint, and ends as if nothing had been."""
 
 import dataclasses
-import json
 
-import numpy as np
 import pytest
 from geokfp.components._files import InputError
 from geokfp.components._launch import ProcessFailed
 from geokfp.components.table_training.config import GeoTableConfig
-from geokfp.components.table_training.run import run
-from geokfp.components.table_training.trained_model import read_trained_model
-from safetensors.numpy import load_file
 from support.killed_root import GLUON, TORCH
-from support.site_shards import outputs_in, sharded
+from support.site_shards import sharded
+from support.table_trainings import Trainings
 
 # MXNet names what NumPy has deprecated when it is imported.
 pytestmark = [pytest.mark.filterwarnings("ignore::DeprecationWarning"), pytest.mark.timeout(240)]
@@ -28,56 +24,23 @@ def shards(tmp_path_factory):
     return sharded(tmp_path_factory.mktemp("digits"))
 
 
-class Training:
-    """Trainings of the same options, in folders of their own, of which some kill their root in epoch 4."""
+class Training(Trainings):
+    """Trainings of which some kill their root in epoch 4."""
 
     def __init__(self, shards, folder, code, name, **options):
-        self._shards, self._folder = shards, folder
         self._mark = folder / "mark"
-        module = f"{name}_of_resume_test"
-        (folder / f"{module}.py").write_text(code, encoding="utf-8")
-        self.config = GeoTableConfig(
-            entry_point=f"{module}:build",
-            user_code=str(folder / f"{module}.py"),
-            hyperparameters={"mark": str(self._mark), "at": 3 * STEPS_AN_EPOCH + 4},
-            epochs=EPOCHS,
-            **options,
-        )
+        at = {"mark": str(self._mark), "at": 3 * STEPS_AN_EPOCH + 4}
+        super().__init__(shards, folder, code, name, at, epochs=EPOCHS, **options)
 
     def run(self, name, *, killed):
         if killed:
             self._mark.touch()
-        return run(self.config, self._shards, outputs_in(self._folder / name)).metrics
-
-    def weights(self, name):
-        paths = read_trained_model(self._folder / name / "model").weights
-        if len(paths) == 1:
-            return load_file(paths[0])
-        import mxnet as mx
-
-        return {key: array.asnumpy() for key, array in mx.nd.load(str(paths[1])).items()}
-
-    def history(self, name):
-        rows = json.loads((self._folder / name / "model" / "history.json").read_text("utf-8"))
-        return [{key: value for key, value in row.items() if key != "seconds"} for row in rows]
-
-    def assert_same(self, one, other, metrics_of_one, metrics_of_other):
-        first, second = self.weights(one), self.weights(other)
-        # Gluon numbers its parameters anew in each process that builds a second block.
-        assert [array.shape for array in first.values()] == [array.shape for array in second.values()]
-        for array, again in zip(first.values(), second.values(), strict=True):
-            np.testing.assert_array_equal(array, again)
-        assert self.history(one) == self.history(other)
-        judged = [name for name in metrics_of_one if "accuracy" in name]
-        assert {name: metrics_of_one[name] for name in judged} == {
-            name: metrics_of_other[name] for name in judged
-        }
-        assert len(judged) == 3
+        return self.train(name)
 
 
 def test_run_again_it_ends_as_one_run_does(shards, tmp_path, monkeypatch):
     """Each worker's own Adam steps."""
-    training = Training(shards, tmp_path, TORCH, "worker_adam", compression=TOP_K)
+    training = Training(shards, tmp_path, TORCH, "worker_adam", synchronization="fsa", compression=TOP_K)
     straight = training.run("straight", killed=False)
     monkeypatch.setattr(RESTARTS, 0)
     with pytest.raises(ProcessFailed, match=r"^root/aggregator: killed by SIGKILL$"):
@@ -121,7 +84,7 @@ def test_a_spoiled_checkpoint_and_one_of_other_options_are_not_gone_on_from(shar
     with pytest.raises(ProcessFailed):
         training.run("killed", killed=True)
     (folder,) = kept.iterdir()
-    assert sorted(path.name for path in folder.iterdir()) == ["epoch-2", "epoch-3"]
+    assert sorted(path.name for path in folder.iterdir()) == ["answers", "epoch-2", "epoch-3"]
     names = sorted(path.name for path in (folder / "epoch-3").iterdir())
     assert names == ["node-0", "node-1", "root", "worker-0", "worker-1"]
     said = []

@@ -30,14 +30,14 @@ class Root:
     def join(self, site, incarnation, *, has_begun=False):
         self.answers.admit(Join(site, "run", incarnation, has_begun))
 
-    def settle(self, unit, number, receivers=SITES):
+    def settle(self, unit, number, receivers=SITES, scope=TREE):
         values = np.full(unit.count, number + 0.5, np.float32)
-        answer = Answer(RoundId(TREE, unit, number), 7.0, Dense().encode(unit, values), 2)
+        answer = Answer(RoundId(scope, unit, number), 7.0, Dense().encode(unit, values), 2)
         self.answers.note(answer, receivers)
         return answer
 
-    def take(self, site, unit, number, kind="push"):
-        round_id = RoundId(TREE, unit, number)
+    def take(self, site, unit, number, kind="push", scope=TREE):
+        round_id = RoundId(scope, unit, number)
         push = Push(site, round_id, "mean", 1.0, 9.0, (f"{site}/trainer-0",), NOTHING, 0)
         return self.answers.take(site, push if kind == "push" else Pull(round_id))
 
@@ -76,6 +76,31 @@ def test_who_has_caught_up_counts_again(tmp_path):
     assert root.take("oslo", GRADIENT, 0)  # counted before it died
 
 
+def test_who_has_come_back_is_behind_until_it_comes_to_what_is_not_finished(tmp_path):
+    root = Root(tmp_path)
+    root.settle(GRADIENT, 0)
+    assert root.answers.behind() == frozenset()
+    root.join("oslo", 2, has_begun=True)
+    assert root.take("oslo", GRADIENT, 0)
+    assert root.answers.behind() == {"oslo"}
+    assert not root.take("oslo", GRADIENT, 1, kind="pull")
+    assert root.answers.behind() == {"oslo"}
+    assert not root.take("oslo", GRADIENT, 1)
+    assert root.answers.behind() == frozenset()
+
+
+def test_the_checkpoint_that_a_child_goes_on_from_can_be_asked_for_again(tmp_path):
+    root = Root(tmp_path)
+    root.settle(GRADIENT, 0)
+    for number in range(3):
+        root.settle(CHECKPOINT, number, scope="tree/1")  # of the other root, which is asked first
+        root.settle(CHECKPOINT, number)
+    root.join("oslo", 2, has_begun=True)
+    assert [root.take("oslo", CHECKPOINT, number) for number in range(3)] == [False, True, True]
+    assert root.take("oslo", CHECKPOINT, 2, scope="tree/1")
+    assert not root.take("oslo", GRADIENT, 0)
+
+
 def test_what_lies_before_the_last_two_common_checkpoints_goes_but_for_the_start(tmp_path):
     root = Root(tmp_path)
     root.settle(WEIGHTS, 0)
@@ -96,7 +121,7 @@ def test_more_than_there_is_room_for_is_not_kept(tmp_path, capsys):
     for number in range(4):
         root.settle(GRADIENT, number)
     why = "its answers since the last checkpoints cannot be kept: they are more than 0 MiB"
-    assert capsys.readouterr().out.count(f"no site can come back any more: {why}\n") == 1
+    assert capsys.readouterr().out.count(f"who is killed cannot come back any more: {why}\n") == 1
     assert list((tmp_path / "answers").iterdir()) == []
     root.join("oslo", 1, has_begun=True)
     with pytest.raises(ProtocolError, match=f"oslo cannot come back: {why}"):
