@@ -39,6 +39,7 @@ class Faults:
 class MemoryConnection:
     identity = None
     peer = "memory"
+    reached = None
 
     def __init__(self, limits: Limits, inbox: queue.Queue, faults: Faults) -> None:
         self.limits = limits

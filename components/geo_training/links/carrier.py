@@ -106,7 +106,7 @@ class InBlocks:
     Args:
         compressor: encodes what is not cut into blocks.
         differential: cuts the others, and keeps what was not counted.
-        address: where the peer takes datagrams.
+        address: where the peer takes datagrams, where the link does not know which one has answered.
         peer: its name.
         secret: whether datagrams are encrypted, as the connection is.
     """
@@ -139,7 +139,7 @@ class InBlocks:
         self.close()
         name, key = secrets.token_bytes(LINK_BYTES), secrets.token_bytes(KEY_BYTES)
         try:
-            self._socket = DatagramSocket(None, self._address)
+            self._socket = DatagramSocket(None, link.reached or self._address)
         except LinkClosedError:
             return  # the connection stands: all is sent by it
         up, down = (sealing(key, way, secret=self._secret) for way in (UP, DOWN))

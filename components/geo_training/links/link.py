@@ -13,7 +13,7 @@ from typing import Protocol
 from ..errors import GeoError, LinkClosedError, LinkError, PeerError, ProtocolError, RefusedError
 from ..metrics import UNOBSERVED, Observer
 from ..metrics.arrivals import ObservedTraffic
-from ..transport.base import Connection, Traffic
+from ..transport.base import Address, Connection, Traffic
 from ..transport.outbox import LAST, URGENT, Outbox
 from ..wire.messages import JOINED, Heartbeat, Join, Leave, Message, Refusal, Welcome
 from .heartbeats import Silence
@@ -111,6 +111,11 @@ class Link:
     def traffic(self) -> Traffic:
         """Bytes of this link so far, as this end counts them."""
         return Traffic(self._traffic.sent_bytes, self._traffic.received_bytes)
+
+    @property
+    def reached(self) -> Address | None:
+        """Where the peer was dialled, of the addresses behind its name; None where it is not known."""
+        return self._connection.reached
 
     def send(self, message: Message, priority: int = URGENT) -> None:
         """Sends in the message's turn; what a lost connection takes with it, `rejoined` is there for."""

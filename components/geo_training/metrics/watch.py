@@ -18,9 +18,7 @@ from .report import Measured
 from .table import table
 
 WRITE_S = 5.0
-"""Seconds between two writings of the record."""
-TABLE_S = 10.0
-"""Seconds between two tables in the root's log."""
+"""Seconds between two writings of the record, and between two tables in the root's log."""
 TARGETS = "targets"
 
 
@@ -90,12 +88,9 @@ class Watch:
             self._endpoint.close()
 
     def _go(self) -> None:
-        passed_s = 0.0
         while not self._ended.wait(WRITE_S):
-            passed_s += WRITE_S
             self._write()
-            if passed_s % TABLE_S < WRITE_S:
-                self._show()
+            self._show()
 
     def _write(self) -> None:
         if self._settings.folder:

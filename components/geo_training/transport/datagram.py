@@ -24,6 +24,7 @@ from ..wire.messages import Bytes, Limits, Message, encode, read_message
 from .base import Address, Traffic
 from .pace import Pace
 from .sealing import HEADER, SEAL_BYTES, Sealing
+from .sockets import Resolve, Resolved, resolve_name
 
 MOST_BYTES = 1400
 """Bytes of a datagram, without those of UDP and IP."""
@@ -201,24 +202,25 @@ class DatagramSocket:
     Args:
         address: where it listens; None for any free port, of the family of `peer`.
         peer: where datagrams go; None where they come in first.
+        resolve: finds the addresses behind a name.
 
     Raises:
         LinkClosedError: the address cannot be had.
     """
 
-    def __init__(self, address: Address | None, peer: Address | None = None) -> None:
+    def __init__(
+        self, address: Address | None, peer: Address | None = None, resolve: Resolve = resolve_name
+    ) -> None:
         self._links: dict[bytes, DatagramLink] = {}
         self._places: dict[bytes, tuple[object, ...]] = {}
         self._lock = threading.Lock()
         where = peer or address
         assert where is not None  # one of the two is given
         try:
-            found = socket.getaddrinfo(where.host, where.port, type=socket.SOCK_DGRAM)[0]
-            self._family, self._place = found[0], found[4] if peer is not None else None
-            self._socket = socket.socket(self._family, socket.SOCK_DGRAM)
-            self._socket.bind(found[4] if address is not None else ("", 0))
+            self._socket, place = _bound(resolve(where), ("", 0) if address is None else None)
         except OSError as error:
             raise LinkClosedError(f"no datagrams at {where}: {error.strerror or error}") from error
+        self._family, self._place = self._socket.family, place if peer is not None else None
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _QUEUE_BYTES)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _INBOX_BYTES)
         self._socket.setblocking(False)
@@ -308,6 +310,33 @@ class DatagramSocket:
                 self._places[link] = place
             found.received(frame, len(datagram))
         return True
+
+
+def _bound(found: Sequence[Resolved], at: tuple[str, int] | None) -> tuple[socket.socket, tuple[str, int]]:
+    """Returns a socket for the first of some addresses that this machine has, or can send to; and that one.
+
+    Args:
+        found: the addresses.
+        at: where it is bound; None for the address itself.
+
+    Raises:
+        OSError: for none.
+    """
+    failure = OSError("the name has no address")
+    for family, host, port in found:
+        try:
+            made = socket.socket(family, socket.SOCK_DGRAM)
+        except OSError as error:
+            failure = error
+            continue
+        try:
+            made.bind(at or (host, port))
+        except OSError as error:
+            made.close()
+            failure = error
+            continue
+        return made, (host, port)
+    raise failure
 
 
 def fits(message: Message) -> bool:

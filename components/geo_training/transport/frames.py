@@ -9,7 +9,7 @@ from typing import Protocol
 from ..errors import DeadlineError, IdentityError, LinkClosedError, SilenceError
 from ..wire.messages import Limits, Message, encode, read_message
 from ..wire.units import RoundId
-from .base import BeforeValues, Traffic
+from .base import Address, BeforeValues, Traffic
 
 FRAME_TIMEOUT_S = 60.0
 SLOWEST_BYTES_PER_S = 8192.0
@@ -59,6 +59,7 @@ class FramedConnection:
 
     def __init__(self, stream: Stream, peer: str, limits: Limits) -> None:
         self.limits = limits
+        self.reached: Address | None = None
         self.traffic = Traffic()
         self.silence_s: float | None = None
         self.before_values: BeforeValues | None = None

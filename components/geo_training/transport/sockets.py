@@ -66,7 +66,9 @@ def dial(
         now = time.monotonic()
         share_s = max(POLL_S, (end - now) / (len(found) - number))
         try:
-            return greet(_connect(address, target, share_s), now + share_s)
+            connection = greet(_connect(address, target, share_s), now + share_s)
+            connection.reached = Address(*target[1:])
+            return connection
         except LinkError as error:
             failure = error
     raise failure

@@ -8,13 +8,20 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from geokfp.components._launch import free_ports
+from geokfp.components.geo_training.compression import compression
+from geokfp.components.geo_training.compression.dense import Dense
 from geokfp.components.geo_training.errors import LinkClosedError, LinkError
+from geokfp.components.geo_training.links.carrier import InBlocks
 from geokfp.components.geo_training.links.client import Terms
+from geokfp.components.geo_training.scheduling.dgt import Dgt
+from geokfp.components.geo_training.scheduling.differential import Differential
 from geokfp.components.geo_training.transport.base import Address
 from geokfp.components.geo_training.transport.certificates import Certificates
+from geokfp.components.geo_training.transport.datagram import DatagramSocket
 from geokfp.components.geo_training.transport.sockets import Resolved
 from geokfp.components.geo_training.transport.tcp import TcpTransport
 from geokfp.components.geo_training.transport.tls import TlsTransport
+from geokfp.components.geo_training.wire.block_messages import Beside
 from geokfp.components.geo_training.wire.messages import Join
 from geokfp.components.geo_training.wire.units import TREE, Unit
 from geokfp.pipelines._command_line.authority import Authority
@@ -115,6 +122,7 @@ def test_all_addresses_of_a_name_are_tried_in_their_order():
     with contextlib.closing(TcpTransport().listen(LOCAL)) as listener:
         names = Names(**{HUB.host: [Address("127.0.0.1", dead), listener.address]})
         with contextlib.closing(TcpTransport(names).connect(HUB, 10.0)) as connection:
+            assert connection.reached == listener.address
             connection.send(Join("oslo", "run"))
             with contextlib.closing(listener.accept(10.0)) as accepted:
                 assert accepted.receive(10.0) == Join("oslo", "run")
@@ -143,6 +151,7 @@ def test_another_node_at_one_address_is_passed_by_for_the_right_one_at_the_next(
         served = [threads.submit(serve, listener) for listener in listeners]
         with contextlib.closing(transport.connect(HUB, 10.0)) as connection:
             assert connection.identity == {"root"}
+            assert connection.reached == listeners[1].address
             connection.send(Join("oslo", "run"))
             assert [one.result() for one in served] == [False, True]
     for listener in listeners:
@@ -153,6 +162,29 @@ def test_a_name_is_listened_at_where_it_is_this_machines():
     names = Names(**{HUB.host: [Address("192.0.2.1", 0), Address("127.0.0.1", 0)]})
     with contextlib.closing(TcpTransport(names).listen(HUB)) as listener:
         assert listener.address.host == "127.0.0.1"
+    with contextlib.closing(DatagramSocket(HUB, resolve=names)) as datagrams:
+        assert datagrams.port
     elsewhere = Names(**{HUB.host: [Address("192.0.2.1", 7000)]})
     with pytest.raises(LinkClosedError, match="cannot listen at hub"):
         TcpTransport(elsewhere).listen(HUB)
+    for nowhere in (elsewhere, Names(), Names(**{HUB.host: []})):
+        with pytest.raises(LinkClosedError, match="no datagrams at hub"):
+            DatagramSocket(HUB, resolve=nowhere)
+
+
+def test_datagrams_go_to_the_address_at_which_the_peer_has_answered():
+    class LinkDouble:
+        def __init__(self, reached):
+            self.reached = reached
+
+        def send(self, message):
+            assert isinstance(message, Beside)
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taker:
+        taker.bind(("127.0.0.1", 0))
+        taker.settimeout(10.0)
+        blocks = compression("none").up_blocks()
+        sender = InBlocks(Dense(), Differential(Dgt(), blocks), HUB, "root", secret=False)
+        sender.joined(LinkDouble(Address(*taker.getsockname())))
+        assert taker.recv(2000)
+        sender.close()
