@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..nodes.rounds import Contribution, Rounds
+from ..nodes.shelf import Shelved
 from ..wire.messages import Array
 from ..wire.units import Unit
 from .state import State
@@ -15,13 +16,18 @@ class Value:
 
     Attributes:
         reduction: name of the rule that merges.
-        values: None when it brings none.
+        held: its values, in memory or put by; None when it brings none.
         priority: how urgent its round is.
     """
 
     reduction: str
-    values: Array | None
+    held: Array | Shelved | None
     priority: int = 0
+
+    @property
+    def values(self) -> Array | None:
+        """The values, wherever they are: where they are put by, a copy of them is made."""
+        return self.held.read() if isinstance(self.held, Shelved) else self.held
 
 
 def carried_state(rounds: Rounds) -> State:
@@ -30,8 +36,8 @@ def carried_state(rounds: Rounds) -> State:
     entries: list[dict[str, Any]] = []
     for (scope, unit), contributions in rounds.carried().items():
         for each in contributions:
-            if each.value.values is not None:
-                arrays[str(len(entries))] = each.value.values.copy()
+            if (values := each.value.values) is not None:
+                arrays[str(len(entries))] = values.copy()
             entries.append(
                 {
                     "scope": scope,

@@ -8,6 +8,7 @@ from typing import Any
 from ..compression import Compressor
 from ..nodes.presence import Presence
 from ..nodes.rounds import Contribution, Done, Rounds
+from ..nodes.shelf import in_memory
 from ..wire.messages import Answer, Array, Payload
 from ..wire.units import RoundId, Unit
 from .carried import Value, carried_state, load_carried
@@ -69,12 +70,13 @@ def remembered_state(rounds: Rounds) -> State:
             "settled": done.settled,
         }
         if done.result is not None:
-            payload = done.result.payload
+            answer = in_memory(done.result)
+            payload = answer.payload
             for index, buffer in enumerate(payload.buffers):
                 arrays[f"{len(entries)} {index}"] = buffer.copy()
             entry["answer"] = [
-                done.result.weight,
-                done.result.priority,
+                answer.weight,
+                answer.priority,
                 payload.codec,
                 payload.dtype,
                 len(payload.buffers),

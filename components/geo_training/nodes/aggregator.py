@@ -41,6 +41,7 @@ from .reductions import REDUCTIONS
 from .rounds import Contribution, Done, Finished, Overdue, Repeated
 from .route import Router
 from .settings import AggregatorSettings as AggregatorSettings
+from .shelf import in_memory
 
 _TICK_S = 0.5
 _FARTHER = 1.5
@@ -152,7 +153,7 @@ class Aggregator:
                 if isinstance(event, Overdue):
                     self.failed(DeadlineError(self._presence.described(event, self._children.present())))
                     return
-                self._finish(event)
+                self._go_on(self._merged(event))
         self.dock.tick(now)
         for uplink in self._uplinks.values():
             uplink.check()
@@ -239,6 +240,7 @@ class Aggregator:
 
     def _offer(self, peer: str, round_id: RoundId, brought: Contribution) -> None:
         expected = self._router.route(round_id, self._settings.name).expected(self._settings.name)
+        brought = self._presence.holdings.bring(round_id, brought)
         with self._order:
             with self._lock:
                 event = self._presence.offer(round_id, brought, expected, self._clock())
@@ -250,7 +252,7 @@ class Aggregator:
             if isinstance(event, Repeated) and event.is_late:
                 self._note_late(round_id, brought)
         if isinstance(event, Repeated) and event.result is not None:
-            self.dock.answer(peer, event.result)
+            self.dock.answer(peer, in_memory(event.result))
 
     def _note_late(self, round_id: RoundId, late: Contribution) -> None:
         if self._memory is not None:
@@ -274,10 +276,7 @@ class Aggregator:
         if event is None:
             self._children.send(peer, Missing(round_id))
         elif isinstance(event, Repeated) and event.result is not None:
-            self.dock.answer(peer, event.result)
-
-    def _finish(self, finished: Finished) -> None:
-        self._go_on(self._merged(finished))
+            self.dock.answer(peer, in_memory(event.result))
 
     def _merged(self, finished: Finished) -> Merged | None:
         try:
@@ -377,8 +376,7 @@ class Aggregator:
             self.failed(error)
             return
         answer = Answer(round_id, result.weight, payload, result.priority)
-        with self._lock:
-            peers = self._rounds.settle(round_id, answer)
+        peers = self._presence.holdings.settle(round_id, answer)
         if self.answers is not None:
             self.answers.note(answer, peers)
         self._doorway.settled(round_id, payload)

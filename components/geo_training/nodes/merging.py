@@ -1,13 +1,17 @@
 """What a node makes of contributions: checks one that comes, merges those of a round."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+
+import numpy as np
 
 from ..checkpoints.carried import Value
 from ..errors import ProtocolError
 from ..wire.messages import Array, Push
 from ..wire.units import SITE, TREE, RoundId, Unit, whole_scope
-from .reductions import REDUCTIONS
+from .reductions import REDUCTIONS, Reduction
 from .rounds import Contribution, Finished
+from .shelf import Shelved
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,10 +77,22 @@ def merge(finished: Finished) -> tuple[str, Array | None]:
     if len(names) != 1:
         raise ProtocolError(f"{finished.round} is reduced by {sorted(names)} at once")
     name = names.pop()
-    values = [c.value.values for c in finished.contributions if c.value.values is not None]
-    if len({value.dtype for value in values}) > 1:
-        raise ProtocolError(f"{finished.round} holds values of {sorted({v.dtype.str for v in values})}")
-    return name, REDUCTIONS[name].merge(values, finished.round.unit.count) if values else None
+    held = [c.value for c in finished.contributions if c.value.held is not None]
+    if len(dtypes := {np.dtype(value.held.dtype).str for value in held if value.held is not None}) > 1:
+        raise ProtocolError(f"{finished.round} holds values of {sorted(dtypes)}")
+    return name, _merge_held(REDUCTIONS[name], held, finished.round.unit.count)
+
+
+def _merge_held(reduction: Reduction, held: Sequence[Value], count: int) -> Array | None:
+    if not any(isinstance(value.held, Shelved) for value in held):
+        values = [value.held for value in held if isinstance(value.held, np.ndarray)]
+        return reduction.merge(values, count) if values else None
+    total: Array | None = None
+    for value in held:  # one after the other, in the same order, so that only two are in memory
+        one = value.values
+        assert one is not None  # else it is not held
+        total = reduction.merge([one], count) if total is None else reduction.merge([total, one], count)
+    return total
 
 
 def merged(finished: Finished) -> Merged:

@@ -15,10 +15,12 @@ from ..wire.units import CHANGES, SITE, TREE, RoundId
 from .entering import Entrances, Entry
 from .gate import Gate
 from .given import Given
+from .holdings import Holdings
 from .membership import Members
 from .room import Room
-from .rounds import Contribution, Event, Finished, Held, Overdue, Rounds, Rule
+from .rounds import Contribution, Event, Finished, Held, Overdue, Rounds
 from .route import Router
+from .rules import Rule
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,6 +64,7 @@ class Presence:
         catching_up: returns the children that are behind as they have come back; under a quorum changes do
             not wait for them.
         gate: nobody is held back by it before `hold_back`.
+        holdings: puts by what would take too much memory; contributions only without `hold_back`.
     """
 
     def __init__(
@@ -81,6 +84,7 @@ class Presence:
         self.before_admission: Callable[[Join], None] = lambda _join: None
         self.catching_up: Callable[[], frozenset[str]] = frozenset
         self.gate = Gate(Room(), self.lock, self._not_awaited)
+        self.holdings = Holdings(self.rounds, self.lock, puts_by=True)
         self._goes_on = False
         self._known: set[str] = set()
         self._lost: ProtocolError | None = None
@@ -124,13 +128,13 @@ class Presence:
         if isinstance(event, Finished):
             self.gate.finished(round_id)
         elif isinstance(event, Held):
-            values = brought.value.values
-            self.gate.brought(brought.sender, round_id, 0 if values is None else values.nbytes)
+            self.gate.brought(brought.sender, round_id, brought.num_bytes)
         return event
 
     def hold_back(self) -> None:
         """Holds back from now on who is far ahead of the others; called before anybody comes in."""
         self.gate = Gate(Room(self._children), self.lock, self._not_awaited)
+        self.holdings = Holdings(self.rounds, self.lock, puts_by=False)
 
     def tick(self, now: float) -> list[Finished | Overdue]:
         """See `Rounds.tick`; called with `lock` held."""

@@ -15,7 +15,7 @@ an earlier place. Children in other orders, such as one that is the reverse of t
 who has least may begin. For what nobody has thought of, `gate` has a time.
 
 Where relays bring what is others', a quorum leaves some out, or several roots have parts of one order, nobody
-is to be held back. Knows nothing of values, threads or networks.
+is to be held back: there `holdings` puts by what is too much. Knows nothing of values, threads or networks.
 """
 
 from collections import Counter

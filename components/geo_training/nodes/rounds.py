@@ -8,12 +8,14 @@ it was merged into on another way.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from ..errors import ProtocolError, UsageError
 from ..wire.units import RoundId, Unit
+from .results import Results
+from .rules import Rule
 
 REMEMBERED = 64
 """Numbers of a unit, back from the newest finished, in which a repeat is told from a late contribution."""
@@ -32,6 +34,7 @@ class Contribution:
         idle: whether it brings nothing, so that a round of idle ones alone means that all have ended.
         speaks_for: workers that come to the round through the sender only, so that those it does not cover
             are not in the round; empty for those that it covers.
+        num_bytes: of memory that it takes while it waits.
     """
 
     sender: str
@@ -41,58 +44,7 @@ class Contribution:
     value: Any
     idle: bool = False
     speaks_for: frozenset[str] = frozenset()
-
-
-class Rule(Protocol):
-    """Tells when a round is finished; asked at each contribution and as time passes."""
-
-    def finished(
-        self, covered: frozenset[str], idle: frozenset[str], expected: frozenset[str], waited_s: float
-    ) -> bool:
-        """Tells whether a round is finished.
-
-        Args:
-            covered: workers that are in the round.
-            idle: those of them that bring nothing.
-            expected: workers that the route leads through this node, but for those that are known to stay
-                away.
-            waited_s: seconds since the round's first contribution.
-        """
-
-
-@dataclass(frozen=True, slots=True)
-class All:
-    """A round is finished when every expected worker is in it."""
-
-    def finished(
-        self,
-        covered: frozenset[str],
-        idle: frozenset[str],  # noqa: ARG002
-        expected: frozenset[str],
-        waited_s: float,  # noqa: ARG002
-    ) -> bool:
-        """See `Rule`."""
-        return expected <= covered
-
-
-@dataclass(frozen=True, slots=True)
-class Quorum:
-    """A round is finished with `workers` in it, once `grace_s` has passed for the others; sooner with all.
-
-    `Quorum(workers=1)` finishes with any contribution. Who comes later is counted in the unit's next round.
-    Who brings nothing does not count, as it has ended and would finish every round at once. Of workers that
-    are known to stay away there must not be so many that fewer than `workers` are left.
-    """
-
-    workers: int
-    grace_s: float = 0.0
-
-    def finished(
-        self, covered: frozenset[str], idle: frozenset[str], expected: frozenset[str], waited_s: float
-    ) -> bool:
-        """See `Rule`."""
-        enough = len(covered - idle) >= self.workers and waited_s >= self.grace_s
-        return enough or (expected <= covered and len(covered) >= self.workers)
+    num_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,14 +154,17 @@ class _Line:
     def newest_done(self) -> int:
         return max(self.done, default=-1)
 
-    def forget_results(self) -> None:
+    def forget_results(self) -> list[int]:
         """Forgets results that all have: who is in the round, and in a later one of the unit."""
         ahead: set[str] = set()
+        forgotten = []
         for number in sorted(self.done, reverse=True):
             done = self.done[number]
             if ahead & done.covered >= done.expected:
                 done.result = None
+                forgotten.append(number)
             ahead |= done.covered
+        return forgotten
 
 
 class Rounds:
@@ -218,6 +173,9 @@ class Rounds:
     Args:
         rule_of: which contributions finish a round.
         absent: the workers that are not waited for in a round, asked whenever one may be finished.
+
+    Attributes:
+        held_bytes: of contributions that wait, in open rounds or for a next one.
     """
 
     def __init__(
@@ -227,7 +185,9 @@ class Rounds:
     ) -> None:
         self._rule_of = rule_of
         self._absent = absent
+        self.held_bytes = 0
         self._lines: dict[tuple[str, Unit], _Line] = defaultdict(_Line)
+        self._results = Results()
 
     def offer(
         self, round_id: RoundId, contribution: Contribution, expected: frozenset[str], now: float
@@ -262,13 +222,19 @@ class Rounds:
             return Repeated(None)
         apart = [c for c in current.contributions if not c.covers <= contribution.covers]
         _counted(round_id, contribution, frozenset().union(*(c.covers for c in apart)))
+        self.held_bytes += contribution.num_bytes + _bytes_of(apart) - _bytes_of(current.contributions)
         current.contributions = [*apart, contribution]
         current.senders.add(contribution.sender)
         current.until = max(current.until, now + contribution.wait_s)
         return self._finish(round_id, line, now) or Held()
 
-    def settle(self, round_id: RoundId, result: Any) -> tuple[str, ...]:
+    def settle(self, round_id: RoundId, result: Any, num_bytes: int = 0) -> tuple[str, ...]:
         """Stores the result of a finished round, for peers that ask again.
+
+        Args:
+            round_id: the round.
+            result: anything; opaque here.
+            num_bytes: of memory that it takes.
 
         Returns:
             The senders that wait for it, sorted.
@@ -281,8 +247,20 @@ class Rounds:
         if done is None or done.settled:
             raise UsageError(f"{round_id} is not waiting for a result")
         done.settled, done.result = True, result
-        line.forget_results()
+        self._results.add(round_id, num_bytes)
+        self._forget(round_id, line)
         return tuple(sorted(done.waiting))
+
+    def oldest_results(self, most_bytes: float) -> list[tuple[RoundId, Any]]:
+        """Returns the oldest results, as many as are beyond some bytes of all that are in memory."""
+        return [(oldest, self.done_of(oldest).result) for oldest in self._results.beyond(most_bytes)]
+
+    def put_by(self, round_id: RoundId, result: Any, instead: Any) -> None:
+        """Keeps another form of a result, which takes no memory, unless nobody needs it any more."""
+        done = self._lines[round_id.scope, round_id.unit].done.get(round_id.number)
+        if done is not None and done.result is result:
+            done.result = instead
+            self._results.drop(round_id)
 
     def ask(self, round_id: RoundId, sender: str, workers: frozenset[str] = frozenset()) -> Event | None:
         """Looks up what a sender asks for.
@@ -331,6 +309,7 @@ class Rounds:
     def carry(self, scope: str, unit: Unit, contribution: Contribution) -> None:
         """Lets a contribution count in the unit's next round to finish; called before any is offered."""
         self._lines[scope, unit].carried.append(contribution)
+        self.held_bytes += contribution.num_bytes
 
     def ahead(self, round_id: RoundId) -> frozenset[str]:
         """Returns the workers that are in later rounds of the unit, and so have the result of this one."""
@@ -354,6 +333,7 @@ class Rounds:
     def redo(self, round_id: RoundId, done: Done) -> None:
         """Remembers a finished round of this node's earlier process, and what it carried over as used up."""
         line = self._lines[round_id.scope, round_id.unit]
+        self.held_bytes -= _bytes_of(line.carried)
         line.done[round_id.number], line.carried = done, []
 
     def tick(self, now: float) -> Iterator[Finished | Overdue]:
@@ -376,17 +356,24 @@ class Rounds:
         del line.open[round_id.number]
         contributions = sorted([*current.contributions, *line.carried], key=lambda c: c.sender)
         line.carried = []
+        self.held_bytes -= _bytes_of(contributions)
         line.done[round_id.number] = Done(current.expected, set(current.covered), current.senders)
         for number in [n for n in line.done if n <= line.newest_done() - REMEMBERED]:
             del line.done[number]
-        line.forget_results()
+            self._results.drop(RoundId(round_id.scope, round_id.unit, number))
+        self._forget(round_id, line)
         return Finished(round_id, tuple(contributions))
+
+    def _forget(self, round_id: RoundId, line: _Line) -> None:
+        for number in line.forget_results():
+            self._results.drop(RoundId(round_id.scope, round_id.unit, number))
 
     def _late(self, round_id: RoundId, line: _Line, done: Done, contribution: Contribution) -> Event:
         is_new = contribution.sender not in done.waiting
         is_late = is_new and not _counted(round_id, contribution, frozenset(done.covered))
         if is_late:
             line.carried.append(contribution)
+            self.held_bytes += contribution.num_bytes
             done.covered |= contribution.covers
         done.waiting.add(contribution.sender)
         return Repeated(done.result, is_late)
@@ -398,3 +385,7 @@ def _counted(round_id: RoundId, contribution: Contribution, covered: frozenset[s
     if contribution.covers & covered:
         raise ProtocolError(f"{round_id}: {contribution.sender} brings workers that are partly counted")
     return False
+
+
+def _bytes_of(contributions: Iterable[Contribution]) -> int:
+    return sum(contribution.num_bytes for contribution in contributions)

@@ -5,7 +5,7 @@ from typing import Protocol, TypeAlias
 
 from ..checkpoints.state import Stateful
 from ..nodes.reductions import Reduction
-from ..nodes.rounds import Rule
+from ..nodes.rules import Rule
 from ..wire.messages import Array
 from ..wire.units import RoundId
 from ..workers.plane import Layout, Plane

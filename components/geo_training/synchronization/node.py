@@ -8,7 +8,7 @@ import numpy as np
 
 from ..checkpoints.state import State
 from ..nodes.reductions import Reduction
-from ..nodes.rounds import All, Quorum, Rule
+from ..nodes.rules import All, Quorum, Rule
 from ..optimizers import OptimizerSpec, build
 from ..scheduling.controller import Controller
 from ..spec import Interval, check

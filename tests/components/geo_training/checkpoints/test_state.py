@@ -8,7 +8,8 @@ from geokfp.components.geo_training.checkpoints.state import State, load_into, s
 from geokfp.components.geo_training.compression import compression
 from geokfp.components.geo_training.errors import ProtocolError
 from geokfp.components.geo_training.nodes.reductions import REDUCTIONS
-from geokfp.components.geo_training.nodes.rounds import Contribution, Finished, Quorum, Rounds
+from geokfp.components.geo_training.nodes.rounds import Contribution, Finished, Rounds
+from geokfp.components.geo_training.nodes.rules import Quorum
 from geokfp.components.geo_training.synchronization import synchronization
 from geokfp.components.geo_training.wire.units import OWN, TREE, RoundId, Unit
 

@@ -6,7 +6,8 @@ from geokfp.components.geo_training.errors import ProtocolError
 from geokfp.components.geo_training.nodes.entering import Entrances, Entry, Question
 from geokfp.components.geo_training.nodes.given import Given
 from geokfp.components.geo_training.nodes.membership import Members
-from geokfp.components.geo_training.nodes.rounds import All, Contribution, Rounds
+from geokfp.components.geo_training.nodes.rounds import Contribution, Rounds
+from geokfp.components.geo_training.nodes.rules import All
 from geokfp.components.geo_training.scheduling import transmission
 from geokfp.components.geo_training.synchronization import synchronization
 from geokfp.components.geo_training.wire.messages import Join

@@ -4,15 +4,14 @@ import pytest
 from geokfp.components.geo_training.errors import ProtocolError, UsageError
 from geokfp.components.geo_training.nodes.rounds import (
     REMEMBERED,
-    All,
     Contribution,
     Finished,
     Held,
     Overdue,
-    Quorum,
     Repeated,
     Rounds,
 )
+from geokfp.components.geo_training.nodes.rules import All, Quorum
 from geokfp.components.geo_training.wire.units import RoundId, Unit
 from hypothesis import given
 from hypothesis import strategies as st

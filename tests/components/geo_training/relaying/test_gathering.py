@@ -1,6 +1,7 @@
 """Laws of what relays hand on: every contribution is merged once, whatever way and order it comes in."""
 
-from geokfp.components.geo_training.nodes.rounds import All, Contribution, Finished, Rounds
+from geokfp.components.geo_training.nodes.rounds import Contribution, Finished, Rounds
+from geokfp.components.geo_training.nodes.rules import All
 from geokfp.components.geo_training.relaying.gathering import HOLDS, REMEMBERED, Gathering
 from geokfp.components.geo_training.relaying.meter import Meter
 from geokfp.components.geo_training.scheduling.trees import joined
