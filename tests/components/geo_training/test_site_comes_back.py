@@ -13,6 +13,7 @@ from geokfp.components.geo_training.nodes.route import TreeRouter
 from geokfp.components.geo_training.synchronization import synchronization
 from geokfp.components.geo_training.topology import ROOT
 from geokfp.components.geo_training.wire.units import TREE, Unit
+from support.faults import wait_until
 from support.geo_tree import topology
 from support.memory_transport import MemoryTransport
 
@@ -53,13 +54,19 @@ def transport():
 
 
 @pytest.fixture
-def root(shape, transport, tmp_path):
-    policy = synchronization("fsa").root()
+def chosen():
+    """How the sites keep in step."""
+    return "fsa"
+
+
+@pytest.fixture
+def root(shape, transport, tmp_path, chosen):
+    policy = synchronization(chosen).root()
     settings = AggregatorSettings(
         name=ROOT,
         run="run",
         children=frozenset(shape.children(ROOT)),
-        faults=FaultRules(ends_with_process=True),
+        faults=FaultRules(ends_with_process=True, leaves_out="quorum" in chosen),
     )
     root = Aggregator(
         settings, transport.listen(shape.root), TreeRouter(shape), policy, compression("none").down(), {}
@@ -98,5 +105,26 @@ def test_it_is_answered_what_it_was_and_nothing_counts_twice(root, shape, transp
     waiting = other.step(1)
     again.step(0)
     assert again.result(again.step(1)) == other.result(waiting)
+    for site in (again, other):
+        site.client.close()
+
+
+@pytest.mark.parametrize("chosen", ["fsa + quorum(workers=1, grace_s=3600)"])
+def test_under_a_quorum_the_others_do_not_wait_until_it_has_caught_up(root, shape, transport):
+    one, other = (Site(transport, shape, number) for number in (0, 1))
+    given = [one.bring(WEIGHTS, np.ones(2, np.float32)), other.bring(WEIGHTS)]
+    first = [site.result(pending) for site, pending in zip((one, other), given, strict=True)]
+    one.client._link.drop()
+    one.client._link.close()
+    again = Site(transport, shape, 0, comes_back=True)
+    assert again.result(again.bring(WEIGHTS, np.zeros(2, np.float32))) == first[0]
+    alone = [other.result(other.step(step)) for step in range(3)]  # else after an hour
+    assert [weight for _, weight in alone] == [2.0] * 3
+    assert [again.result(again.step(step)) for step in range(3)] == alone
+    mine = again.step(3)
+    wait_until(lambda: not root.answers.behind(), "the site to have caught up", 20.0)
+    both = other.result(other.step(3))
+    assert again.result(mine) == both
+    assert both[1] == 4.0
     for site in (again, other):
         site.client.close()

@@ -80,6 +80,8 @@ def test_with_one_worker_killed_it_gives_what_one_run_gives(shards, tmp_path, li
     again = training.run("killed", killed=True)
     assert lines == [said(killed, killed)]
     training.assert_same("straight", "killed", straight, again)
+    sent = [metrics[f"wan_bytes_{way}"] for metrics in (straight, again) for way in ("sent", "received")]
+    assert sent[2:] == pytest.approx(sent[:2], rel=0.05)  # heartbeats of some seconds more
     assert not list(tmp_path.rglob("answers"))
 
 
