@@ -27,6 +27,7 @@ from support.hostile import AFTER_JOIN, BEFORE_JOIN, frame, hostile
 from support.node_processes import nodes
 
 UNIT = Unit("gradient", 0, 1000)
+RELAY = "where site-0 accepts other sites"
 AUTHORITY = Authority(days=2)
 MOST_BYTES = 64 << 20
 """What hostile peers may cost a process: four times what the waiting ones may take."""
@@ -74,7 +75,7 @@ class Target:
         self._certificates = folder and Certificates(folder, "site-1")
 
     def connect(self, node: str) -> socket.socket:
-        address = self.job.topology.address(node)
+        address = self.job.topology.accepting[0].accepts if node == RELAY else self.job.topology.address(node)
         return socket.create_connection((address.host, address.port), 10.0)
 
     def secure(self, sock: socket.socket) -> socket.socket:
@@ -93,13 +94,17 @@ class Target:
 
 @pytest.fixture(params=["plain", "tls"])
 def target(request, tmp_path) -> Iterator[tuple[Target, Exchange]]:
-    shape = topology(2, 1, free_ports(3))
+    shape = topology(2, 1, free_ports(4), accepting=1)
     names = [site.name for site in shape.sites]
     folder = (
         issue_each(tmp_path / "certificates", ["root", *names], AUTHORITY) if request.param == "tls" else None
     )
     job = TreeJob(
-        run_id="run", workers=dict.fromkeys(names, 1), topology=shape, certificates=str(folder or "")
+        run_id="run",
+        workers=dict.fromkeys(names, 1),
+        topology=shape,
+        certificates=str(folder or ""),
+        transmission="fifo + tsengine",
     )
     with nodes(job, tmp_path) as processes:
         client = dial(job, "site-0/trainer-0", "site-0")
@@ -112,11 +117,11 @@ def target(request, tmp_path) -> Iterator[tuple[Target, Exchange]]:
 
 
 def attack(target: Target, exchange: Exchange, number: int) -> None:
-    """Sends so many frames, each on a connection of its own, to root and site, the root also once joined."""
+    """Sends so many frames, each on a new connection, to root, site and relay; some once joined."""
     draw, rounds_before = np.random.default_rng(number), exchange.rounds
     at_first: dict[str, int] = {}
     for index in range(number):
-        node = ("root", "root", "site-0")[index % 3]
+        node = ("root", "site-0", "root", RELAY)[index % 4]
         inside = index % 10 == 0 and node == "root"
         with contextlib.suppress(OSError):  # the node was first
             send(target, node, hostile(draw, AFTER_JOIN if inside else BEFORE_JOIN), inside=inside)
