@@ -238,7 +238,7 @@ class Demo(_WithSizeRule):
 class Auto(_WithSizeRule):
     """Bits and ratio as the root's controller plans, from what workers measure; both ways alike."""
 
-    slice_bytes: ClassVar[int] = 2 * OVERLAPPING_BYTES
+    slice_bytes: ClassVar[int] = OVERLAPPING_BYTES
 
     @cached_property
     def level(self) -> Level:

@@ -10,6 +10,7 @@ from typing import Annotated
 from ..checkpoints.state import State
 from ..optimizers import OPTIMIZERS, OptimizerSpec
 from ..spec import Nested, check
+from ..wire.messages import Array
 from ..wire.units import GRADIENT
 from ..workers.plane import Plane
 from .base import Gradient, Replica, Update
@@ -29,8 +30,16 @@ class FullAtWorker:
 
     def step(self, gradient: Gradient | None, num_samples: int) -> None:
         """See `WorkerPolicy`."""
+        self.exchange(None if gradient is None else gradient.flat(), num_samples)
+
+    def exchange(self, own: Array | None, num_samples: int) -> None:
+        """Steps with the mean of all workers' gradients.
+
+        Args:
+            own: the worker's own, float32 [layout.count]; None where it has none.
+            num_samples: of the worker in this step.
+        """
         self._samples += num_samples
-        own = None if gradient is None else gradient.flat()
         mean = self._plane.mean(GRADIENT, self._replica.layout, own, num_samples).wait()
         if mean is None:
             self._step_without_samples(has_ended=False)

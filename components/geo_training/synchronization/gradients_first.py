@@ -65,8 +65,9 @@ class GradientsFirst(LocalSteps):
         if not self._gradients_plan.exchanges_gradients:
             super().step(gradient, num_samples)
             return
+        own = None if gradient is None else gradient.flat()  # which may have had to be waited for
         began = self._gradients_plan.now()
-        self._full.step(gradient, num_samples)
+        self._full.exchange(own, num_samples)
         self._step += 1
         self._samples += num_samples
         self._gradients_plan.exchanged(self._step, began)
