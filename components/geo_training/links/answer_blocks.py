@@ -6,6 +6,7 @@ buffer the number of its dtype and its values.
 """
 
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,31 +25,47 @@ _SENDER = "peer"
 
 @dataclass(frozen=True, slots=True)
 class CutAnswer:
-    """An answer that travels in blocks.
+    """An answer that travels in blocks, which are made as they are sent: of what all are sent, one is held.
 
     Attributes:
         marker: the answer that follows the blocks.
-        blocks: the blocks, each in a message of its own.
+        plain: the bytes of each buffer.
+        cut: how they are cut, one after the other.
     """
 
     marker: Answer
-    blocks: tuple[Blocks, ...]
+    plain: tuple[Array, ...]
+    cut: Cut
+
+    @property
+    def blocks(self) -> Iterator[Blocks]:
+        """The blocks, each in a message of its own."""
+        return map(self.block, range(self.cut.num_blocks))
+
+    def block(self, number: int) -> Blocks:
+        """Returns one of them; its bytes are those of the answer where they lie in one buffer."""
+        span, pieces, start = self.cut.span(number), [], 0
+        for buffer in self.plain:
+            piece = buffer[max(0, span.start - start) : max(0, span.stop - start)]
+            start += buffer.size
+            if piece.size:
+                pieces.append(piece)
+        values = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+        return Blocks(self.marker.round, self.cut.block, (number,), Payload("dense", "|u1", (values,)))
 
 
 def cut_answer(answer: Answer, block_bytes: int) -> CutAnswer:
     """Cuts an answer whose payload is not empty."""
     buffers = [np.ascontiguousarray(b, b.dtype.newbyteorder("<")) for b in answer.payload.buffers]
-    plain = np.concatenate([buffer.view(np.uint8) for buffer in buffers])
     layout = [block_bytes]
     for buffer in buffers:
         layout += [_DTYPES.index(buffer.dtype.newbyteorder("<").str), buffer.size]
-    cut = Cut(plain.size, block_bytes)
     payload = Payload(_CUT + answer.payload.codec, answer.payload.dtype, (np.array(layout, "<i8"),))
-    blocks = tuple(
-        Blocks(answer.round, block_bytes, (number,), Payload("dense", "|u1", (plain[cut.span(number)],)))
-        for number in range(cut.num_blocks)
+    return CutAnswer(
+        replace(answer, payload=payload),
+        tuple(buffer.view(np.uint8) for buffer in buffers),
+        Cut(sum(buffer.nbytes for buffer in buffers), block_bytes),
     )
-    return CutAnswer(replace(answer, payload=payload), blocks)
 
 
 def is_cut(answer: Answer) -> bool:

@@ -95,6 +95,7 @@ class Dock:
         """Sends a round's result, after which blocks of the child were counted in it."""
         counted = self._inbox.counted(peer, answer.round)
         if counted is not None:
+            self._inbox.answered(peer, answer.round)
             self._send(peer, Received(answer.round, counted), answer.priority)
         with self._lock:
             beside = self._children.get(peer)
@@ -155,15 +156,16 @@ class Dock:
             cut = None if beside is None else beside.under_way.get(_place(message.round))
             if beside is None or cut is None or cut.marker.round != message.round:
                 return
-            missing = [block for block in cut.blocks if block.numbers[0] not in message.numbers]
+            num_blocks = cut.cut.num_blocks
+            missing = [number for number in range(num_blocks) if number not in message.numbers]
             is_first = _place(message.round) not in beside.repaired
             beside.repaired.add(_place(message.round))
             if not missing:
                 del beside.under_way[_place(message.round)]
         if is_first:
-            beside.link.told(len(cut.blocks), len(cut.blocks) - len(missing))
-        for block in missing:
-            self._send(peer, block, cut.marker.priority)
+            beside.link.told(num_blocks, num_blocks - len(missing))
+        for number in missing:
+            self._send(peer, cut.block(number), cut.marker.priority)
         if missing:
             self._send(peer, cut.marker, cut.marker.priority)
 

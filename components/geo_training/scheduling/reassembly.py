@@ -26,7 +26,7 @@ class Closed(Generic[T]):
     """What was counted of one sender in one round.
 
     Attributes:
-        blocks: what came, by number; empty where `again` and the round is not the unit's newest.
+        blocks: what came, by number; empty where `again`.
         again: whether it had been closed before.
     """
 
@@ -48,11 +48,7 @@ class _Line(Generic[T]):
 
     open: dict[int, _Open[T]] = field(default_factory=dict)
     counted: dict[int, frozenset[int]] = field(default_factory=dict)
-    newest: dict[int, T] = field(default_factory=dict)
-
-    @property
-    def number(self) -> int:
-        return max(self.counted, default=-1)
+    number: int = -1
 
 
 class Reassembly(Generic[T]):
@@ -110,13 +106,12 @@ class Reassembly(Generic[T]):
         line = self._line(sender, round_id)
         if self._is_closed(line, round_id):
             counted = line.counted.get(round_id.number, frozenset())
-            return Closed(line.newest if round_id.number == line.number else {}, counted, again=True)
+            return Closed({}, counted, again=True)
         current = line.open.pop(round_id.number, None)
         blocks = {} if current is None else current.blocks
         self._held_bytes -= 0 if current is None else current.num_bytes
         line.counted[round_id.number] = frozenset(blocks)
-        if round_id.number == line.number:
-            line.newest = blocks
+        line.number = max(line.number, round_id.number)
         for number in [number for number in line.counted if number <= line.number - REMEMBERED]:
             del line.counted[number]
         return Closed(blocks, frozenset(blocks), again=False)
@@ -125,14 +120,25 @@ class Reassembly(Generic[T]):
         """Returns which blocks of a sender were counted in a round; None where it has sent no end marker."""
         return self._line(sender, round_id).counted.get(round_id.number)
 
-    def tick(self, now: float) -> None:
-        """Drops what waits for its end marker for too long; called from time to time."""
-        for line in self._lines.values():
+    def tick(self, now: float) -> list[tuple[str, RoundId]]:
+        """Drops what waits for its end marker for too long; called from time to time.
+
+        Returns:
+            Whose rounds were dropped.
+        """
+        dropped = []
+        for (sender, scope, unit), line in self._lines.items():
             for number in [n for n, current in line.open.items() if now - current.since > self._hold_s]:
                 self._held_bytes -= line.open.pop(number).num_bytes
+                dropped.append((sender, RoundId(scope, unit, number)))
+        return dropped
 
     def _line(self, sender: str, round_id: RoundId) -> _Line[T]:
-        return self._lines.setdefault((sender, round_id.scope, round_id.unit), _Line())
+        place = sender, round_id.scope, round_id.unit
+        line = self._lines.get(place)
+        if line is None:
+            line = self._lines[place] = _Line()
+        return line
 
     def _is_closed(self, line: _Line[T], round_id: RoundId) -> bool:
         return round_id.number in line.counted or round_id.number <= line.number - REMEMBERED

@@ -14,8 +14,8 @@ import socket
 import struct
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from ..._launch import progress
 from ..errors import FrameError, LinkClosedError
@@ -41,6 +41,15 @@ _MOST_AT_ONCE = 4096
 _POLL_S = 0.5
 SERVICE_STEP = 32
 """Between the types of service of two channels: a class selector of DSCP."""
+
+
+@dataclass(slots=True)
+class _Turn:
+    """What one call has left to send; messages are made as they are sent."""
+
+    first: tuple[Message, int] | None
+    others: Iterator[tuple[Message, int]]
+    then: Callable[[], None]
 
 
 class DatagramLink:
@@ -75,7 +84,7 @@ class DatagramLink:
         self._dials = dials
         self._pace = Pace()
         self._sequences = itertools.count()
-        self._waiting: list[tuple[int, int, deque[tuple[Message, int]], Callable[[], None]]] = []
+        self._waiting: list[tuple[int, int, _Turn]] = []
         self._order = itertools.count()
         self._changed = threading.Condition()
         self._closed = False
@@ -85,24 +94,25 @@ class DatagramLink:
         self._thread.start()
 
     def send(
-        self, channels: Sequence[Sequence[Message]], then: Callable[[], None], priority: int = 0
+        self, channels: Sequence[Iterable[Message]], then: Callable[[], None], priority: int = 0
     ) -> None:
         """Sends messages, those of the first channel first, in their turn behind those of earlier calls.
 
         Args:
-            channels: frames that fit, by channel.
+            channels: frames that fit, by channel; read in the link's thread, as they leave.
             then: called in the link's thread when all have left, or at once where the link is closed.
             priority: smaller ones leave before those of earlier calls.
         """
         count = len(channels)
-        messages = deque(
+        messages = (
             (message, (count - 1 - number) * SERVICE_STEP)
             for number, channel in enumerate(channels)
             for message in channel
         )
         with self._changed:
             if not self._closed:
-                heapq.heappush(self._waiting, (priority, next(self._order), messages, then))
+                turn = _Turn(next(messages, None), messages, then)
+                heapq.heappush(self._waiting, (priority, next(self._order), turn))
                 self._changed.notify()
                 return
         then()
@@ -153,30 +163,31 @@ class DatagramLink:
             self._thread.join(_POLL_S)
 
     def _send_all(self) -> None:
-        while (current := self._next()) is not None:
-            messages, then = current
-            if messages:
-                self._paced(*messages.popleft())
-            if not messages:
-                self._done(then)
+        while (turn := self._next()) is not None:
+            message = turn.first
+            if message is not None:
+                turn.first = next(turn.others, None)
+                self._paced(*message)
+            if turn.first is None:
+                self._done(turn)
 
-    def _next(self) -> tuple[deque[tuple[Message, int]], Callable[[], None]] | None:
+    def _next(self) -> _Turn | None:
         """Waits for what is most urgent; it stays in the queue until all of it has left."""
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._closed)
             left = [] if not self._closed else self._waiting
             if not self._closed:
-                return self._waiting[0][2:]
+                return self._waiting[0][2]
             self._waiting = []
-        for *_, then in left:
-            then()
+        for *_, turn in left:
+            turn.then()
         return None
 
-    def _done(self, then: Callable[[], None]) -> None:
+    def _done(self, turn: _Turn) -> None:
         with self._changed:
-            self._waiting = [entry for entry in self._waiting if entry[3] is not then]
+            self._waiting = [entry for entry in self._waiting if entry[2] is not turn]
             heapq.heapify(self._waiting)
-        then()
+        turn.then()
 
     def _paced(self, message: Message, tos: int) -> None:
         while True:

@@ -224,7 +224,7 @@ def answer_of(technique: str, count: int) -> Answer:
 def test_an_answer_is_whole_once_all_blocks_are_there(technique, count, data):
     answer = answer_of(technique, count)
     cut, inbox = cut_answer(answer, 512), AnswerInbox()
-    order = data.draw(st.permutations(cut.blocks))
+    order = data.draw(st.permutations(list(cut.blocks)))
     lost = data.draw(st.sets(st.sampled_from(range(len(order)))))
     for number, message in enumerate(order):
         if number not in lost:
