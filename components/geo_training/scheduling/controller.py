@@ -33,7 +33,7 @@ EXPIRES = 5
 """Plans for which a link's measurement counts."""
 GROWTH = 2
 """Most by which the steps between two rounds grow from one plan to the next."""
-FIRST_STEPS = 10
+FIRST_STEPS = 20
 """Most steps of the first plan: early on, sites part quickly."""
 GRADIENT_SHARE = 0.5
 """Share of a step's computing that the exchange of its gradients may take."""
