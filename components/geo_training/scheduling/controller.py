@@ -37,7 +37,7 @@ FIRST_STEPS = 20
 """Most steps of the first plan: early on, sites part quickly."""
 GRADIENT_SHARE = 0.5
 """Share of a step's computing that the exchange of its gradients may take."""
-GRADIENT_S = 0.2
+GRADIENT_S = 0.1
 """Seconds that gradients may take in all, whatever their share, which a short training does not feel."""
 
 

@@ -33,7 +33,7 @@ PROBE = "probe"
 FIRST_PLAN = 3
 """Steps before the first plan; the first one sets up, and is not measured."""
 PLAN_EVERY = 8
-"""Steps between two plans where sites meet after each step; else there is one with each round."""
+"""Most steps between two plans where sites meet after each step; else there is one with each round."""
 SITE_STEPS = 10
 """Steps between two averages at a site."""
 QUICK_S = 0.05
@@ -110,7 +110,7 @@ class Planned(ByTimesOfAll):
             self._exchanges += 1
             self._seconds_a_step += (began - self._since[0] - self._seconds_a_step) / self._exchanges
             self._seconds_a_round += (ended - began - self._seconds_a_round) / self._exchanges
-        if step >= (self._last_plan + PLAN_EVERY if self._plans else FIRST_PLAN):
+        if step >= max(FIRST_PLAN, self._last_plan + min(PLAN_EVERY, self._last_plan)):
             self._follow(self._tell(), step)
             if not self.exchanges_gradients and self._plans > 1:  # the probes are old
                 self._probe()
