@@ -105,11 +105,19 @@ def new_checkpoint(folder: Path, number: int, member: str, what: str = EPOCH) ->
         _remove(own[old])
 
 
-def forget_after(folder: Path, number: int, what: str = EPOCH) -> None:
-    """Removes all checkpoints after one that is gone on from: what others wrote then is of another course."""
+def forget_after(folder: Path, number: int, members: Sequence[str] | None = None, what: str = EPOCH) -> None:
+    """Removes all checkpoints after one that is gone on from: what was written then is of another course.
+
+    Args:
+        folder: see `last_common`.
+        number: of the one that is gone on from.
+        members: who go on from it; None for all.
+        what: see `last_common`.
+    """
     for path in folder.glob(f"{what}-*"):
         if _number(path, what) > number:
-            shutil.rmtree(path, ignore_errors=True)
+            for gone in [path] if members is None else [path / member for member in members]:
+                shutil.rmtree(gone, ignore_errors=True)
 
 
 def forget(folder: Path) -> None:

@@ -4,7 +4,7 @@ Errors::
 
     GeoError
     ├── UsageError            ours: the engine was called in a way that it does not allow
-    ├── KeepingError          this machine's: a checkpoint cannot be written
+    ├── KeepingError          this machine's: what it keeps cannot be written or read
     ├── NotFiniteError        the model's: values that a lossy compression cannot carry
     ├── PeerError             the peer's: it sent what it must not send
     │   ├── FrameError        bytes that are no message: magic, version, lengths, head, buffers
@@ -29,7 +29,7 @@ class UsageError(GeoError):
 
 
 class KeepingError(GeoError):
-    """A checkpoint cannot be written; the message says why."""
+    """What a node keeps on disk cannot be written or read; the message says why."""
 
 
 class NotFiniteError(GeoError):

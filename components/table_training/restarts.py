@@ -7,7 +7,9 @@ Without the node its workers cannot go on, as it takes with it what it had answe
 
 from collections.abc import Container
 from dataclasses import replace
+from pathlib import Path
 
+from .._files.checkpoints import forget_after
 from .._launch import Role
 from .._launch.restarts import Restarting, Unit
 from .job import TableJob
@@ -53,6 +55,9 @@ class TableRestarts:
         site, worker = self._of[unit.name]
         names = (worker,) if worker else (site, *self._job.tree.topology.site(site).workers)
         job = replace(self._job, tree=self._job.tree.coming_back(site, worker))
+        if not worker:  # else one of them alone could later go on from where the others have not been again
+            members = [job.tree.member(name) for name in names]
+            forget_after(Path(job.tree.checkpoint_folder), job.tree.resume, members)
         return roles_of(job, self._framework, names, unit.name.replace("/", "-"))
 
     def _add(self, site: str, workers: list[str]) -> None:

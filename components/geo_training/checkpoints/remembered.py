@@ -101,4 +101,4 @@ def load_remembered(rounds: Rounds, state: State) -> None:
             settled=entry["settled"],
             result=answer,
         )
-        rounds.redo(round_id, done)
+        rounds.redo(round_id, done, 0 if answer is None else answer.payload.num_bytes)

@@ -65,9 +65,10 @@ class Holdings:
             oldest = self._rounds.oldest_results(self._most(MOST_RESULTS, sum))
         for place, result in oldest:
             shelved = self.shelf.put_answer(result)
-            if shelved is not None:
-                with self._lock:
-                    self._rounds.put_by(place, result, shelved)
+            if shelved is None:  # as little would be written of the others
+                break
+            with self._lock:
+                self._rounds.put_by(place, result, shelved)
         return peers
 
     def _note(self, round_id: RoundId) -> None:

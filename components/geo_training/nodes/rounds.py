@@ -330,11 +330,19 @@ class Rounds:
         """Returns a finished round that is remembered."""
         return self._lines[round_id.scope, round_id.unit].done[round_id.number]
 
-    def redo(self, round_id: RoundId, done: Done) -> None:
-        """Remembers a finished round of this node's earlier process, and what it carried over as used up."""
+    def redo(self, round_id: RoundId, done: Done, num_bytes: int = 0) -> None:
+        """Remembers a finished round of this node's earlier process, and what it carried over as used up.
+
+        Args:
+            round_id: the round.
+            done: what is remembered of it.
+            num_bytes: of its result.
+        """
         line = self._lines[round_id.scope, round_id.unit]
         self.held_bytes -= _bytes_of(line.carried)
         line.done[round_id.number], line.carried = done, []
+        if done.result is not None:
+            self._results.add(round_id, num_bytes)
 
     def tick(self, now: float) -> Iterator[Finished | Overdue]:
         """Yields the rounds that time has finished, or that wait for too long."""

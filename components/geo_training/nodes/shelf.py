@@ -73,11 +73,14 @@ class Shelf:
     def put(self, values: Array) -> Shelved | None:
         """Keeps a copy of a one-dimensional array; None where it cannot be written."""
         size = max(_LEAST_BYTES, 1 << max(values.nbytes - 1, 0).bit_length())
+        offset = None
         try:
             with self._lock:
                 number, offset = self._opened(), self._place(size)
             _write(number, np.ascontiguousarray(values), offset)
         except OSError as error:
+            if offset is not None:
+                self._free[size].append(offset)
             self._say(error)
             return None
         shelved = Shelved(self, offset, values.dtype.str, values.size)

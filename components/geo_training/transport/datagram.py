@@ -39,6 +39,8 @@ _QUEUE_BYTES, _INBOX_BYTES = 1 << 16, 1 << 22
 _MOST_AT_ONCE = 4096
 """Datagrams that `catch_up` reads at most: more than a full socket holds."""
 _POLL_S = 0.5
+_WAIT_TO_SEND = struct.pack("@ll", 0, int(_POLL_S * 1e6))
+"""How long the sender waits where the queue is full, a `timeval`; the reader never waits."""
 SERVICE_STEP = 32
 """Between the types of service of two channels: a class selector of DSCP."""
 
@@ -234,7 +236,7 @@ class DatagramSocket:
         self._family, self._place = self._socket.family, place if peer is not None else None
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _QUEUE_BYTES)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _INBOX_BYTES)
-        self._socket.setblocking(False)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _WAIT_TO_SEND)
         self._reading = threading.Lock()
         self._closed = False
         self._thread = threading.Thread(target=self._read, name="reads datagrams", daemon=True)
@@ -305,7 +307,7 @@ class DatagramSocket:
     def _read_one(self) -> bool:
         """Takes the next datagram, with the lock; returns whether there was one, or an error of one."""
         try:
-            datagram, place = self._socket.recvfrom(1 << 16)
+            datagram, place = self._socket.recvfrom(1 << 16, socket.MSG_DONTWAIT)
         except BlockingIOError:
             return False
         except OSError:  # closed, or of an earlier datagram that did not arrive
@@ -324,7 +326,7 @@ class DatagramSocket:
 
 
 def _bound(found: Sequence[Resolved], at: tuple[str, int] | None) -> tuple[socket.socket, tuple[str, int]]:
-    """Returns a socket for the first of some addresses that this machine has, or can send to; and that one.
+    """Returns a socket for the first of some addresses where it can be bound, and that address.
 
     Args:
         found: the addresses.

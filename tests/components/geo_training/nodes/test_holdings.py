@@ -40,6 +40,22 @@ def test_what_is_put_by_comes_back_and_gives_its_place_to_others():
     assert kept.put(np.zeros(0, np.float32)).read().size == 0
 
 
+def test_what_could_not_be_written_takes_no_place(monkeypatch):
+    kept = Shelf()
+    first = kept.put(np.ones(3000))
+    far = kept.num_bytes
+    with monkeypatch.context() as full:
+        full.setattr(
+            shelf, "_write", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device"))
+        )
+        assert [kept.put(np.ones(3000)) for _ in range(3)] == [None] * 3
+    grown = kept.num_bytes
+    later = kept.put(np.full(3000, 2.0))
+    assert kept.num_bytes == grown == 2 * far
+    np.testing.assert_array_equal(later.read(), np.full(3000, 2.0))
+    np.testing.assert_array_equal(first.read(), np.ones(3000))
+
+
 def test_an_answer_comes_back_as_it_was():
     buffers = (np.arange(7, dtype=np.uint8), np.arange(3, dtype=np.float16))
     answer = Answer(RoundId(TREE, UNITS[0], 3), 5.0, Payload("any", "<f4", buffers), 2)

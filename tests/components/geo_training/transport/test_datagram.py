@@ -1,9 +1,14 @@
 """Datagrams over loopback: whole frames, known as the peer's, in the order of their channels."""
 
 import itertools
+import os
 import queue
+import shutil
 import socket
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -218,3 +223,33 @@ def test_the_pace_grows_where_all_arrives_and_falls_to_what_does():
     assert pace.rate == HIGHEST
     pace.told(0, 0)
     assert pace.rate == HIGHEST
+
+
+NO_NETWORK = 77
+FULL_QUEUE = """
+import queue, sys, threading
+sys.path[:0] = [{folder!r}, {tests!r}]
+from test_datagram import Pair, block
+
+with Pair() as pair:
+    pair.here.probe()
+    left = threading.Event()
+    pair.here.send([[block(number, 300) for number in range(120)]], left.set)
+    assert left.wait(20)
+    print([pair.came.get(timeout=5) for _ in range(120)] == list(range(120)))
+"""
+
+
+def test_where_the_link_is_slower_than_the_pace_datagrams_wait_and_are_not_lost():
+    here = Path(__file__).parent
+    script = FULL_QUEUE.format(folder=str(here), tests=str(here.parents[2]))
+    slow = "ip link set lo mtu 1500 up && tc qdisc add dev lo root tbf rate 2mbit burst 3000 limit 4000000"
+    inside = f'({slow}) || exit {NO_NETWORK}; exec "$0" -c "$1"'
+    unshared = "unshare" if os.geteuid() == 0 else None
+    if not (unshared and shutil.which(unshared)) or subprocess.run([unshared, "-n", "true"]).returncode:
+        pytest.skip("needs root, for a network of its own")
+    command = [unshared, "-n", "sh", "-c", inside, sys.executable, script]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False)
+    if done.returncode == NO_NETWORK:
+        pytest.skip(f"needs ip and tc, to make a link slow: {done.stderr}")
+    assert done.stdout.strip() == "True", done.stderr
