@@ -75,7 +75,7 @@ class Connection(Protocol):
     """Who is at the other end, for errors and logs: its address."""
 
     reached: Address | None
-    """Which of the addresses behind the peer's name it was dialled at; None where it has dialled."""
+    """Which of the addresses behind the peer's name was dialled; None where the peer has dialled."""
 
     limits: Limits
     """What a received frame may hold: little until the peer has joined, or we have been welcomed."""
